@@ -9,14 +9,14 @@ use undertick_units::Estimate;
 
 use crate::{Error, InputError};
 
-/// What is to be estimated.
+/// The statistic to estimate.
 #[derive(Clone, Copy)]
-enum What {
+enum Statistic {
     Mean,
     Quantile(f64),
 }
 
-impl What {
+impl Statistic {
     fn parse(text: &str) -> PyResult<Self> {
         let per_cent = text.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
         match (text, per_cent) {
@@ -64,14 +64,14 @@ fn json(estimate: &Estimate) -> PyResult<String> {
 /// An estimate of numbers in the order in which they were measured; `values` are doubles.
 #[pyfunction]
 pub fn estimate(py: Python<'_>, values: &[u8], of: &str, level: f64) -> PyResult<String> {
-    let what = What::parse(of)?;
+    let statistic = Statistic::parse(of)?;
     check(level)?;
     let values = numbers(values, "values")?;
     let found = py.detach(|| {
         let numbers = Numbers::new(values);
-        match what {
-            What::Mean => numbers.mean(level),
-            What::Quantile(p) => numbers.quantile(p, level),
+        match statistic {
+            Statistic::Mean => numbers.mean(level),
+            Statistic::Quantile(p) => numbers.quantile(p, level),
         }
     });
     json(&found.ok_or_else(|| InputError::new_err("values: no numbers"))?)
@@ -87,10 +87,10 @@ pub fn compare(
     level: f64,
     paired: bool,
 ) -> PyResult<(String, Option<String>)> {
-    let what = What::parse(of)?;
+    let statistic = Statistic::parse(of)?;
     check(level)?;
     let (a, b) = (numbers(a, "a")?, numbers(b, "b")?);
-    if paired && matches!(what, What::Quantile(_)) {
+    if paired && matches!(statistic, Statistic::Quantile(_)) {
         return Err(InputError::new_err(
             "paired=True compares means; leave of='mean'",
         ));
@@ -110,9 +110,9 @@ pub fn compare(
             );
         }
         let (a, b) = (Numbers::new(a), Numbers::new(b));
-        match what {
-            What::Mean => (difference(&a, &b, level), ratio(&a, &b, level)),
-            What::Quantile(p) => (
+        match statistic {
+            Statistic::Mean => (difference(&a, &b, level), ratio(&a, &b, level)),
+            Statistic::Quantile(p) => (
                 difference_of_quantiles(&a, &b, p, level),
                 ratio_of_quantiles(&a, &b, p, level),
             ),

@@ -145,12 +145,17 @@ fn record(seconds: u64) -> Result<Result<Soaked, String>, String> {
         .trim()
         .parse()
         .map_err(|_| format!("the program said {said:?} ({status})"))?;
-    Soaked::of(&trace, written, seconds, &seen).map(Ok)
+    Soaked::from_trace(&trace, written, seconds, &seen).map(Ok)
 }
 
 impl Soaked {
     /// Results from the trace's figures and from the samples of the recorder's memory.
-    fn of(trace: &str, written: u64, seconds: u64, seen: &[(u64, u64)]) -> Result<Self, String> {
+    fn from_trace(
+        trace: &str,
+        written: u64,
+        seconds: u64,
+        seen: &[(u64, u64)],
+    ) -> Result<Self, String> {
         let text = fs::read_to_string(format!("{trace}/manifest.json"))
             .map_err(|e| format!("{trace}: {e}"))?;
         let manifest: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;

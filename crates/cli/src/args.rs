@@ -54,8 +54,8 @@ pub enum Command {
     #[command(hide = true, name = crate::reproduce::PARTNER)]
     ReproducePartner,
     /// Performs an experiment; recorded by `undertick run`
-    #[command(hide = true, name = crate::experiment::CONDUCTOR)]
-    Conductor(crate::experiment::Conductor),
+    #[command(hide = true, name = crate::experiment::DRIVER)]
+    Driver(crate::experiment::DriverFiles),
     /// The workload of the demo, recorded by `undertick demo`
     #[command(hide = true, name = "__demo-workload")]
     DemoWorkload,

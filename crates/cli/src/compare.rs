@@ -114,7 +114,7 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
     if runs.is_none() && arguments.time.is_none() {
         let paths = [PathBuf::from(&arguments.a), PathBuf::from(&arguments.b)];
         let found = compared(arguments, &paths, &analysis, &options)?;
-        return told(arguments, &found);
+        return print(arguments, &found);
     }
     let scratch = tempfile::tempdir().map_err(no_place)?;
     let dir = match &arguments.output {
@@ -128,7 +128,7 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
         .zip([&arguments.a, &arguments.b])
         .for_each(|(file, command)| *file = command.to_string_lossy().into_owned());
     found.warnings.extend(interrupted(&recorded));
-    let status = told(arguments, &found)?;
+    let status = print(arguments, &found)?;
     Ok(if recorded.interrupted { 1 } else { status })
 }
 
@@ -141,8 +141,9 @@ fn compared(
 ) -> Result<Comparison, Failure> {
     let mut progress = Progress::new();
     let mut open = |index: usize| -> Result<Input, Failure> {
-        let mut told = |share: f64| progress.share("analysing", (index as f64 + share) / 2.0);
-        lab::open(&paths[index], analysis, &mut told).map_err(Failure::usage)
+        let mut on_progress =
+            |share: f64| progress.share("analysing", (index as f64 + share) / 2.0);
+        lab::open(&paths[index], analysis, &mut on_progress).map_err(Failure::usage)
     };
     let both = open(0).and_then(|a| Ok((a, open(1)?)));
     progress.done();
@@ -165,8 +166,8 @@ fn compared(
     Ok(found)
 }
 
-/// Prints, and gives the exit status.
-fn told(arguments: &Compare, found: &Comparison) -> Result<u8, Failure> {
+/// Prints the comparison and returns the exit status.
+fn print(arguments: &Compare, found: &Comparison) -> Result<u8, Failure> {
     if let Some(Some(path)) = &arguments.markdown {
         append(path, &compare::render_markdown(found))?;
     }
@@ -213,7 +214,7 @@ fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Reco
         seed: now.map_or(1, |since| since.as_nanos() as u64),
     };
     let mut progress = Progress::new();
-    let recorded = lab::record_in_turn(&wanted, |told| progress.share("recording", told.share));
+    let recorded = lab::record_in_turn(&wanted, |update| progress.share("recording", update.share));
     progress.done();
     let recorded = recorded.map_err(failure)?;
     if recorded.rounds < 2 {

@@ -44,7 +44,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         functions: None,
     };
     let mut progress = Progress::new();
-    let result = record(request, &mut |tell| progress.tell(tell));
+    let result = record(request, &mut |update| progress.update(update));
     progress.done();
     let mut manifest = result?;
     recording::calibrate_again(&trace, &mut manifest, &choice, &facts)?;

@@ -48,20 +48,20 @@ struct Document {
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum Statistic {
     Mean,
     Quantile(f64),
 }
 
 pub fn run(arguments: &Estimate) -> Result<u8, Failure> {
     let level = output::level(arguments.confidence)?;
-    let what = what(&arguments.of)?;
+    let statistic = statistic(&arguments.of)?;
     let (name, input) = open(arguments.file.as_deref())?;
     let estimate = |numbers: Vec<f64>| {
         let numbers = Numbers::new(numbers);
-        let figure = match what {
-            What::Mean => numbers.mean(level),
-            What::Quantile(p) => numbers.quantile(p, level),
+        let figure = match statistic {
+            Statistic::Mean => numbers.mean(level),
+            Statistic::Quantile(p) => numbers.quantile(p, level),
         };
         figure.map(|figure| Document {
             schema_version: 1,
@@ -73,7 +73,7 @@ pub fn run(arguments: &Estimate) -> Result<u8, Failure> {
         return sets(&name, input, estimate);
     }
     let mut numbers = Vec::new();
-    for (number, line) in Lines::of(&name, input, MOST_OF_A_NUMBER).enumerate() {
+    for (number, line) in Lines::new(&name, input, MOST_OF_A_NUMBER).enumerate() {
         let line = line?;
         if numbers.len() >= MOST_NUMBERS {
             return Err(Failure::usage(format!(
@@ -96,7 +96,7 @@ fn sets(
     estimate: impl Fn(Vec<f64>) -> Option<Document>,
 ) -> Result<u8, Failure> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    for (number, line) in Lines::of(name, input, MOST_OF_A_SET).enumerate() {
+    for (number, line) in Lines::new(name, input, MOST_OF_A_SET).enumerate() {
         let line = line?;
         let numbers = (line.split_whitespace())
             .map(|text| parse(name, number + 1, text))
@@ -125,15 +125,15 @@ fn sets(
     }
 }
 
-fn what(text: &str) -> Result<What, Failure> {
+fn statistic(text: &str) -> Result<Statistic, Failure> {
     match text {
-        "mean" => return Ok(What::Mean),
-        "median" => return Ok(What::Quantile(0.5)),
+        "mean" => return Ok(Statistic::Mean),
+        "median" => return Ok(Statistic::Quantile(0.5)),
         _ => {}
     }
     let per_cent = text.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
     match per_cent {
-        Some(p) if p > 0.0 && p < 100.0 => Ok(What::Quantile(p / 100.0)),
+        Some(p) if p > 0.0 && p < 100.0 => Ok(Statistic::Quantile(p / 100.0)),
         _ => Err(Failure::usage(format!(
             "--of {text}: use mean, median, or a quantile between p0 and p100, e.g. p99 or p99.9"
         ))),
@@ -171,7 +171,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn of(name: &'a str, input: Box<dyn BufRead>, most_bytes: u64) -> Self {
+    fn new(name: &'a str, input: Box<dyn BufRead>, most_bytes: u64) -> Self {
         Self {
             name,
             input,

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use undertick_analyze::Cull;
-use undertick_lab::experiment::{self, Cannot, Experiment, Machine, Options, Outcome, Tell, Why};
-use undertick_lab::here::{self, Here};
+use undertick_lab::experiment::{
+    self, Experiment, ExperimentError, Machine, Options, Outcome, Why,
+};
+use undertick_lab::linux::{self, LocalMachine};
 use undertick_lab::primitives;
 use undertick_lab::simulated::Simulated;
 use undertick_report::{experiment as drawn, html};
@@ -18,7 +20,7 @@ use crate::progress::Progress;
 use crate::recording::{clock, free_name};
 
 /// Command that performs an experiment; recorded by `undertick run`.
-pub const CONDUCTOR: &str = "__conductor";
+pub const DRIVER: &str = "__conductor";
 
 /// Run an experiment script: processes, steps, replicas, placement, injection
 #[derive(Args)]
@@ -121,25 +123,25 @@ pub fn perform(
         machine,
         trace,
         options,
-        &mut |tell| match tell {
-            Tell::Repetition(done, all) => {
+        &mut |update| match update {
+            experiment::Progress::Repetition(done, all) => {
                 progress.share("repetitions", done as f64 / all.max(1) as f64);
             }
-            Tell::Keeping(share) => progress.share("keeping", share),
+            experiment::Progress::Keeping(share) => progress.share("keeping", share),
         },
     );
     progress.done();
     result.map_err(failure)
 }
 
-pub fn failure(cannot: Cannot) -> Failure {
+pub fn failure(error: ExperimentError) -> Failure {
     Failure {
-        status: match cannot.why {
+        status: match error.why {
             Why::Machine => 1,
             Why::Input => 2,
             Why::Interrupted => 130,
         },
-        text: cannot.text,
+        text: error.text,
     }
 }
 
@@ -152,10 +154,10 @@ pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> 
 }
 
 /// This machine, with that evidence of the kernel.
-pub fn this_machine(kernel: Kernel) -> Result<Here, Failure> {
+pub fn this_machine(kernel: Kernel) -> Result<LocalMachine, Failure> {
     let (choice, facts) = clock()?;
-    Ok(Here {
-        conductor: crate::own_command(CONDUCTOR),
+    Ok(LocalMachine {
+        driver_command: crate::own_command(DRIVER),
         choice,
         facts,
         kernel: kernel.into(),
@@ -197,7 +199,7 @@ pub fn primitives(arguments: &Primitives) -> Result<u8, Failure> {
         let names: Vec<&str> = primitives::names().collect();
         return output::print(&(names.join("\n") + "\n"));
     }
-    let scripts = primitives::scripts(&arguments.only, &here::cpus()).map_err(Failure::usage)?;
+    let scripts = primitives::scripts(&arguments.only, &linux::cpus()).map_err(Failure::usage)?;
     if arguments.show {
         let each = scripts
             .iter()
@@ -251,12 +253,12 @@ fn page(file: Option<&Path>, outcome: &Outcome) -> Result<(), Failure> {
 
 /// The texts of the experiment and where to write how it went.
 #[derive(Args)]
-pub struct Conductor {
+pub struct DriverFiles {
     texts: PathBuf,
     results: PathBuf,
 }
 
-pub fn conduct(files: &Conductor) -> Result<u8, Failure> {
-    here::conduct(&files.texts, &files.results).map_err(failure)?;
+pub fn drive(files: &DriverFiles) -> Result<u8, Failure> {
+    linux::run_repetitions(&files.texts, &files.results).map_err(failure)?;
     Ok(0)
 }

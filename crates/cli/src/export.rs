@@ -50,7 +50,7 @@ fn exported(arguments: &args::Export, progress: &mut Progress) -> Result<String,
     };
     // Before the work: nothing is written over.
     let file = create(&arguments.file)?;
-    let spans = Spans::of(trace, options, &mut |share| {
+    let spans = Spans::find(trace, options, &mut |share| {
         progress.share("matching", share)
     });
     let mut out = BufWriter::new(file);

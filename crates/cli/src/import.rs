@@ -69,17 +69,17 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
         From::Card => Some(Source::Card),
     };
     let mut progress = Progress::new();
-    let mut told = |share| progress.share("importing", share);
+    let mut on_progress = |share| progress.share("importing", share);
     let imported = match card(arguments)? {
         Some(card) if matches!(source, None | Some(Source::Card)) => {
-            import_card(&arguments.file, card, &arguments.output, &mut told)
+            import_card(&arguments.file, card, &arguments.output, &mut on_progress)
         }
         Some(_) => {
             return Err(Failure::usage(
                 "--events and --ticks-per-second are for the stream of an event card: --from card",
             ));
         }
-        None => import(&arguments.file, source, &arguments.output, &mut told),
+        None => import(&arguments.file, source, &arguments.output, &mut on_progress),
     };
     progress.done();
     let manifest = imported?;
@@ -87,7 +87,7 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
         say!("undertick: warning: {warning}");
     }
     let kernel = manifest.kernel.as_ref();
-    let told = serde_json::json!({
+    let document = serde_json::json!({
         "schema_version": 1,
         "trace": arguments.output.display().to_string(),
         "events": manifest.events,
@@ -98,7 +98,7 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
         "clock": manifest.clock,
         "warnings": manifest.warnings,
     });
-    output::document(arguments.json, &told, || text(arguments, &manifest))
+    output::document(arguments.json, &document, || text(arguments, &manifest))
 }
 
 /// What the card does not say, if anybody did.

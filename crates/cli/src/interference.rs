@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use undertick_lab::here;
 use undertick_lab::interference::{self as meter, Mix, Request, Schedule};
+use undertick_lab::linux;
 use undertick_report::{html, interference as drawn};
 
 use crate::Failure;
@@ -150,7 +150,7 @@ pub fn run(arguments: &Interference) -> Result<u8, Failure> {
 pub fn usual(time: Duration, confidence: f64, trace: PathBuf) -> Result<Request, Failure> {
     let mut schedule = Schedule::new(Mix::Stream);
     schedule.total = Some(time);
-    schedule.cpu = here::cpus().last().copied();
+    schedule.cpu = linux::cpus().last().copied();
     with(schedule, Kernel::Off, confidence, trace)
 }
 
@@ -166,7 +166,7 @@ fn request(arguments: &Interference, trace: PathBuf) -> Result<Request, Failure>
     schedule.every = arguments.every.unwrap_or(schedule.every);
     schedule.footprint_bytes = arguments.footprint;
     schedule.seed = arguments.seed;
-    let cpus = here::cpus();
+    let cpus = linux::cpus();
     schedule.cpu = Some(match arguments.cpu {
         Some(cpu) if !cpus.contains(&cpu) => {
             return Err(Failure::usage(format!(

@@ -78,9 +78,9 @@ where
     let _ = OWN.set(own);
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        Err(told) => {
-            let _ = told.print();
-            return u8::try_from(told.exit_code()).unwrap_or(2);
+        Err(error) => {
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
     let status = match perform(arguments.command) {
@@ -131,7 +131,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Primitives(primitives) => experiment::primitives(&primitives),
         Command::Interference(what) => interference::run(&what),
         Command::Probe(file) => interference::probe(&file),
-        Command::Conductor(files) => experiment::conduct(&files),
+        Command::Driver(files) => experiment::drive(&files),
         Command::DemoWorkload => demo::workload(),
         Command::CalibrationWorkload { passes, functions } => {
             OWN.get()

@@ -85,9 +85,9 @@ fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failu
     };
     // Where the view was left, as much as any recording shows.
     let mut progress: Option<Progress> = None;
-    let result = recording::perform(prepared, with, &mut |tell| {
-        if !view.tell(&tell) {
-            progress.get_or_insert_with(Progress::new).tell(tell);
+    let result = recording::perform(prepared, with, &mut |update| {
+        if !view.update(&update) {
+            progress.get_or_insert_with(Progress::new).update(update);
         }
     });
     let took = view.finish();

@@ -51,7 +51,7 @@ pub fn run(arguments: &Merge) -> Result<u8, Failure> {
     for warning in &manifest.warnings {
         say!("undertick: warning: {warning}");
     }
-    let told = serde_json::json!({
+    let document = serde_json::json!({
         "trace": arguments.output.display().to_string(),
         "events": manifest.events,
         "lost": manifest.lost,
@@ -59,7 +59,7 @@ pub fn run(arguments: &Merge) -> Result<u8, Failure> {
         "closures": manifest.closures,
         "warnings": manifest.warnings,
     });
-    output::document(arguments.json, &told, || text(arguments, &manifest))
+    output::document(arguments.json, &document, || text(arguments, &manifest))
 }
 
 fn merged(arguments: &Merge, progress: &mut Progress) -> Result<Manifest, Failure> {

@@ -41,9 +41,9 @@ impl PassesTable {
         };
         let trace = Trace::open(trace)?;
         let passes = traffic::passes(experiment, &outcome.performed, &trace, shown as usize)
-            .map_err(|cannot| Failure {
+            .map_err(|error| Failure {
                 status: 1,
-                text: cannot.to_string(),
+                text: error.to_string(),
             })?;
         if passes.is_empty() {
             return Err(Failure::usage(

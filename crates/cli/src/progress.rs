@@ -19,8 +19,9 @@ impl Progress {
         }
     }
 
-    pub fn tell(&mut self, tell: Tell) {
-        match tell {
+    /// Draws the state that the recorder reports.
+    pub fn update(&mut self, update: Tell) {
+        match update {
             Tell::Recording(progress, elapsed) => {
                 let seconds = elapsed.as_secs_f64().max(1e-3);
                 let lost = if progress.lost > 0 {

@@ -38,7 +38,9 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     }
     let prepared = prepare(arguments.recording)?;
     let mut progress = Progress::new();
-    let result = perform(prepared, With::default(), &mut |tell| progress.tell(tell));
+    let result = perform(prepared, With::default(), &mut |update| {
+        progress.update(update)
+    });
     progress.done();
     result.map(|ended| ended.say())
 }
@@ -48,7 +50,8 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
     let source = Source::open(undertick_trace::resume::clock_of(trace)?).map_err(Failure::usage)?;
     let facts = facts_of(source)?;
     let mut progress = Progress::new();
-    let result = undertick_trace::resume::resume(trace, &facts, &mut |tell| progress.tell(tell));
+    let result =
+        undertick_trace::resume::resume(trace, &facts, &mut |update| progress.update(update));
     progress.done();
     summary(trace, &result?);
     Ok(0)
@@ -77,8 +80,8 @@ fn card(device: &Path, arguments: Recording) -> Result<u8, Failure> {
         names,
     };
     let mut progress = Progress::new();
-    let mut told = |bytes| progress.count(format!("{} records of the card", bytes / 16));
-    let recorded = record_card(device, stream, card, &trace, &mut told);
+    let mut on_bytes = |bytes| progress.count(format!("{} records of the card", bytes / 16));
+    let recorded = record_card(device, stream, card, &trace, &mut on_bytes);
     progress.done();
     summary(&trace, &recorded?);
     Ok(0)
@@ -184,13 +187,13 @@ pub struct Ended {
 pub fn perform(
     prepared: Prepared,
     with: With,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(Tell),
 ) -> Result<Ended, Failure> {
     let trace = prepared.request.trace.clone();
     let (choice, facts) = (prepared.request.choice, prepared.request.facts.clone());
     let mut manifest = match prepared.attach {
-        Some(attach) => attach_watched(prepared.request, attach, with.watch, told)?,
-        None => record_with(prepared.request, with, told)?,
+        Some(attach) => attach_watched(prepared.request, attach, with.watch, progress)?,
+        None => record_with(prepared.request, with, progress)?,
     };
     calibrate_again(&trace, &mut manifest, &choice, &facts)?;
     Ok(Ended {

@@ -88,10 +88,10 @@ fn analyze_runs(
         if arguments.spans {
             undertick_analyze::keep_spans(&trace, options.clone(), &mut |_| {})?;
         }
-        let mut told = |within| progress.share("analysing", share(within));
+        let mut on_progress = |within| progress.share("analysing", share(within));
         runs.push(Run {
             name: run_set::run_name(path),
-            report: undertick_analyze::analyze(&trace, options.clone(), &mut told)?,
+            report: undertick_analyze::analyze(&trace, options.clone(), &mut on_progress)?,
         });
     }
     runs::combine(&runs, options.confidence)
@@ -109,16 +109,19 @@ fn analyze_one(
             progress.share("keeping spans", share);
         })?;
     }
-    let mut told = |share| progress.share("analysing", share);
+    let mut on_progress = |share| progress.share("analysing", share);
     if arguments.html.is_none() {
         return Ok((
-            undertick_analyze::analyze(&trace, options, &mut told)?,
+            undertick_analyze::analyze(&trace, options, &mut on_progress)?,
             None,
         ));
     }
     let second = arguments.second.map(|second| second.as_secs_f64() * 1e9);
     Ok(undertick_analyze::analyze_with_timeline(
-        &trace, &options, second, &mut told,
+        &trace,
+        &options,
+        second,
+        &mut on_progress,
     )?)
 }
 

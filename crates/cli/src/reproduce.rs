@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use undertick_lab::experiment::{Experiment, Options, Outcome};
-use undertick_lab::here;
 use undertick_lab::interference::{self as meter, Disturbance, Mix};
+use undertick_lab::linux;
 use undertick_lab::reproduce::interference::{MeteredRun, with_runs};
 use undertick_lab::reproduce::{self, Request, Run};
 use undertick_lab::zero_test::{self, Load};
@@ -96,7 +96,7 @@ fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     reproduce::joined(each).ok_or_else(|| Failure::usage("nothing to do"))
 }
 
-fn cannot(text: impl ToString) -> Failure {
+fn machine_failure(text: impl ToString) -> Failure {
     Failure {
         status: 1,
         text: text.to_string(),
@@ -142,7 +142,7 @@ fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let cpus = reproduce::cmstar::spread_of_cpus(request.level);
     reproduce::cmstar::with_measured(&mut found, cpus, &zeros, report);
     if let Some(rpc) = &rpc {
-        rpc.tell(&mut found);
+        rpc.add_findings(&mut found);
     }
     Ok(found)
 }
@@ -193,7 +193,7 @@ fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         !stop.load(Ordering::Relaxed)
     });
     progress.done();
-    result.map_err(cannot)
+    result.map_err(machine_failure)
 }
 
 /// An experiment that was performed, and its trace, which goes with it.
@@ -214,9 +214,9 @@ fn perform(
         confidence: output::level(arguments.confidence)?,
     };
     let experiment =
-        Experiment::new(scripts).map_err(|(name, bad)| cannot(format!("{name}:{bad}")))?;
+        Experiment::new(scripts).map_err(|(name, bad)| machine_failure(format!("{name}:{bad}")))?;
     let scratch =
-        tempfile::tempdir().map_err(|e| cannot(format!("no temporary directory: {e}")))?;
+        tempfile::tempdir().map_err(|e| machine_failure(format!("no temporary directory: {e}")))?;
     let trace = scratch.path().join("reproduce.ut");
     let machine = experiment::machine("here", kernel)?;
     let outcome = experiment::perform(&experiment, machine.as_ref(), &trace, options)?;
@@ -229,8 +229,8 @@ fn perform(
 }
 
 impl Performed {
-    /// What could not be performed belongs to the findings.
-    fn tell(&self, found: &mut Reproduction) {
+    /// Adds what could not be performed to the findings.
+    fn add_findings(&self, found: &mut Reproduction) {
         let warnings = self.outcome.report.warnings.iter();
         found.findings.extend(warnings.map(|w| w.text.clone()));
         found.interrupted |= self.outcome.performed.interrupted;
@@ -246,7 +246,7 @@ fn how_long(arguments: &Reproduce) -> Run {
 }
 
 fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let scripts = reproduce::traffic::scripts(how_long(arguments), &here::cpus());
+    let scripts = reproduce::traffic::scripts(how_long(arguments), &linux::cpus());
     let done = perform(arguments, scripts, Kernel::Off)?;
     let trace = Trace::open(&done.trace)?;
     let turns = reproduce::traffic::turned(
@@ -255,9 +255,9 @@ fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         &trace,
         arguments.confidence,
     )
-    .map_err(cannot)?;
+    .map_err(machine_failure)?;
     let mut found = reproduce::traffic::reproduction(&done.outcome.report, &turns);
-    done.tell(&mut found);
+    done.add_findings(&mut found);
     Ok(found)
 }
 
@@ -265,7 +265,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let run = how_long(arguments);
     let single = perform(
         arguments,
-        reproduce::trams::scripts(run, &here::cpus()),
+        reproduce::trams::scripts(run, &linux::cpus()),
         Kernel::Off,
     )?;
     // Why a wait was long, only the kernel knows; taking locks wakes few.
@@ -276,11 +276,11 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     )?;
     let trace = Trace::open(&locks.trace)?;
     let waits = reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
-        .map_err(cannot)?;
+        .map_err(machine_failure)?;
     let mut found =
         reproduce::trams::reproduction(&single.outcome.report, &locks.outcome.report, &waits);
-    single.tell(&mut found);
-    locks.tell(&mut found);
+    single.add_findings(&mut found);
+    locks.add_findings(&mut found);
     Ok(found)
 }
 
@@ -289,12 +289,12 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
 fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let mut found = reproduce::interference::published(output::level(arguments.confidence)?);
     let scratch =
-        tempfile::tempdir().map_err(|e| cannot(format!("no temporary directory: {e}")))?;
+        tempfile::tempdir().map_err(|e| machine_failure(format!("no temporary directory: {e}")))?;
     let time = Duration::from_secs(if arguments.quick { 2 } else { 15 });
     let usual = |name: &str| {
         crate::interference::usual(time, arguments.confidence, scratch.path().join(name))
     };
-    let cpus = here::cpus();
+    let cpus = linux::cpus();
     let (other, probes) = (cpus[0], *cpus.last().unwrap_or(&cpus[0]));
     let percent = 100.0 * Disturbance::SHARE;
     let ways = [

@@ -64,7 +64,9 @@ pub fn run(arguments: &Recording, wanted: u64, apart: Duration) -> Result<u8, Fa
         let prepared = prepare(recording)?;
         let mut progress = Progress::new();
         progress.count(format!("run {run} of {wanted}"));
-        let ended = perform(prepared, With::default(), &mut |tell| progress.tell(tell));
+        let ended = perform(prepared, With::default(), &mut |update| {
+            progress.update(update)
+        });
         progress.done();
         let manifest = ended?.manifest;
         summary(&trace, &manifest);

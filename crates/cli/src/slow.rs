@@ -19,11 +19,11 @@ use crate::progress::Progress;
 #[derive(Args)]
 pub struct Slow {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum Action {
     Plan(PlanArguments),
     Run(RunArguments),
 }
@@ -85,9 +85,9 @@ struct RunArguments {
 }
 
 pub fn run(arguments: &Slow) -> Result<u8, Failure> {
-    match &arguments.what {
-        What::Plan(plan) => planned(plan),
-        What::Run(run) => measured(run),
+    match &arguments.action {
+        Action::Plan(plan) => planned(plan),
+        Action::Run(run) => measured(run),
     }
 }
 
@@ -179,9 +179,9 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
     let path = arguments.script.display();
     let text = input::text(&arguments.script, Kind::SCRIPT)?;
     let script = Script::parse(&text).map_err(|e| Failure::usage(format!("{path}:{e}")))?;
-    let cannot = |text: String| Failure { status: 1, text };
+    let failure = |text: String| Failure { status: 1, text };
     let clock = SlowClock::open(name).map_err(|e| {
-        cannot(format!(
+        failure(format!(
             "the clock {} cannot be had here: {e}",
             arguments.clock
         ))
@@ -199,10 +199,10 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
         !stop.load(Ordering::Relaxed)
     });
     progress.done();
-    let document = result.map_err(|e| cannot(e.to_string()))?;
+    let document = result.map_err(|e| failure(e.to_string()))?;
     output::document(arguments.json, &document, || drawn(&document))?;
     if document.is_refused() {
-        return Err(cannot(
+        return Err(failure(
             "no interval: the loop is locked to the tick, or preempted too often; use --estimator stepped, or edges if the loop may wait"
                 .to_owned(),
         ));

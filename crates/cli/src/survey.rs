@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use undertick_lab::here::{self, Here};
 use undertick_lab::interference::{self, Mix, Schedule};
+use undertick_lab::linux::{self, LocalMachine};
 use undertick_lab::{fleet, survey as lab};
 use undertick_report::html;
 use undertick_report::{fleet as drawn_fleet, survey as drawn};
@@ -86,10 +86,10 @@ pub fn run(arguments: &Survey) -> Result<u8, Failure> {
 }
 
 /// The interference meter, on the last CPU as by itself.
-fn meter(machine: &Here, trace: PathBuf, level: f64) -> Option<interference::Request> {
+fn meter(machine: &LocalMachine, trace: PathBuf, level: f64) -> Option<interference::Request> {
     let mut schedule = Schedule::new(Mix::Stream);
-    schedule.cpu = here::cpus().last().copied();
-    let program = machine.conductor.first()?.clone();
+    schedule.cpu = linux::cpus().last().copied();
+    let program = machine.driver_command.first()?.clone();
     Some(interference::Request {
         schedule,
         probe_command: vec![program, OsString::from(PROBE)],

@@ -59,9 +59,9 @@ pub struct Sync {
     pub json: bool,
 }
 
-/// What is printed.
+/// The document that is printed.
 #[derive(Serialize)]
-struct Found {
+struct SyncDocument {
     here: Side,
     there: Side,
     address: String,
@@ -118,12 +118,12 @@ fn listen(
     };
     listener.answer(|| stop.load(Ordering::Relaxed) || is_over())?;
     let (answered, strange) = (listener.answered, listener.strange);
-    let told = serde_json::json!({
+    let document = serde_json::json!({
         "here": side,
         "answered": answered,
         "strange": strange,
     });
-    output::document(arguments.json, &told, || {
+    output::document(arguments.json, &document, || {
         format!("{answered} questions answered; {strange} packets that were none\n")
     })
 }
@@ -152,7 +152,7 @@ fn exchange(
     let path = keep(arguments, &file)?;
     let compared = compare(&file, arguments.wander)?;
     let round_trips = file.round_trips_ns();
-    let found = Found {
+    let found = SyncDocument {
         is_one_clock: file.here.clock.is_same(&file.there.clock),
         sent: file.sent,
         answered: file.exchanges.len() as u64,
@@ -194,7 +194,7 @@ fn keep(arguments: &Sync, file: &SyncFile) -> Result<Option<PathBuf>, Failure> {
     Ok(None)
 }
 
-fn text(found: &Found) -> String {
+fn text(found: &SyncDocument) -> String {
     let us = |ns: f64| format!("{:.1} us", ns / 1e3);
     let mut out = format!(
         "{} ({}) asked {} ({}) at {}: {} of {} questions answered\n",

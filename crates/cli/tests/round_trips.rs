@@ -10,9 +10,9 @@ use support::{refused, said, trace, undertick};
 
 /// Spans as (name, start since the first row, length), ns, and instants as (name, time,
 /// payload), from the CSV of a trace: matched here, a stack to each ring.
-type Found = (Vec<(String, i64, i64)>, Vec<(String, i64, i64)>);
+type SpansAndInstants = (Vec<(String, i64, i64)>, Vec<(String, i64, i64)>);
 
-fn found(trace: &str, csv: &Path) -> Found {
+fn found(trace: &str, csv: &Path) -> SpansAndInstants {
     let output = undertick(&["export", trace, "--to", "csv", csv.to_str().unwrap()]);
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
     let text = fs::read_to_string(csv).unwrap();

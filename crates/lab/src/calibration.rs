@@ -305,7 +305,7 @@ fn measure_once(
     kernel: Wanted,
 ) -> Result<Calibration, NotCalibrated> {
     let (_dir, trace) = recorded(workload_command, choice, facts, kernel, None)?;
-    let samples = Samples::of(&trace)?;
+    let samples = Samples::read(&trace)?;
     let chains = Chains::measure(&samples)?;
     let (calibration, paired_cost) = from_samples(&samples, &chains)?;
     let paired = paired::measure(&samples, PAIRED, &chains, &paired_cost)?;

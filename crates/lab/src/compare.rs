@@ -38,7 +38,7 @@ use undertick_trace::input::{Kind, text as text_of};
 
 use figures::Figure;
 
-pub use in_turn::{InTurn, Recorded, Told, record_in_turn};
+pub use in_turn::{InTurn, Progress, Recorded, record_in_turn};
 pub use input::{Input, Runs, open};
 pub use reference::hold_against;
 
@@ -57,7 +57,7 @@ pub struct Options {
 impl Options {
     /// Default options at this level.
     #[must_use]
-    pub const fn of(level: f64) -> Self {
+    pub const fn at_level(level: f64) -> Self {
         Self {
             level,
             within: None,
@@ -90,7 +90,7 @@ pub(crate) fn document(path: &Path) -> Result<Subject, String> {
 /// # Errors
 /// They are of two kinds.
 pub fn compare(a: Side, b: Side, level: f64) -> Result<Comparison, String> {
-    compare_as(Input::One(a), Input::One(b), &Options::of(level))
+    compare_as(Input::One(a), Input::One(b), &Options::at_level(level))
 }
 
 /// Compares the second with the first: two documents of one kind, or two sets of runs.
@@ -118,7 +118,7 @@ pub fn compare_as(a: Input, b: Input, options: &Options) -> Result<Comparison, S
         }
     };
     let rows = rows(&found.figures, options);
-    let mut warnings = warnings::of(&a, &b);
+    let mut warnings = warnings::find(&a, &b);
     warnings.extend(found.warnings);
     Ok(Comparison {
         schema_version: SCHEMA_VERSION,
@@ -163,7 +163,7 @@ fn row(figure: &Figure, adjusted_p: Option<f64>, gate_p: Option<f64>, options: &
     let ratio = (figure.versus.ratio.clone()).filter(|_| has_ratio);
     let bound = ratio.as_ref().and_then(verdict::bound);
     let differs = adjusted_p.is_some_and(|p| p <= 1.0 - options.level);
-    let verdict = verdict::of(figure, differs, bound, options.within);
+    let verdict = verdict::decide(figure, differs, bound, options.within);
     let runs_wanted = match verdict {
         Verdict::CannotTell => verdict::runs_wanted(figure, ratio.as_ref(), options.within),
         _ => None,

@@ -45,7 +45,7 @@ pub fn fleet(directory: &Path, against: Option<&Path>, level: f64) -> Result<Fle
 /// Compares fleets whose surveys were already read.
 #[must_use]
 pub fn of_gathered(now: Gathered, then: Option<Gathered>, level: f64) -> Fleet {
-    let table = Table::of(&now.hosts);
+    let table = Table::from_hosts(&now.hosts);
     let mut types = types(&now.hosts);
     let of_type: Vec<usize> = (now.hosts.iter())
         .map(|host| {

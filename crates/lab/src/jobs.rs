@@ -17,24 +17,24 @@ pub(crate) fn run<J: Sync, T: Send>(
 ) -> Result<Vec<T>, Stopped> {
     let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results: Mutex<Vec<Option<T>>> = Mutex::new(all.iter().map(|_| None).collect());
-    let (told, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads.min(all.len()) {
-            let told = told.clone();
+            let sender = sender.clone();
             scope.spawn(|| {
-                let told = told;
+                let sender = sender;
                 while !over.load(Ordering::Relaxed) {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(one) = all.get(i) else { break };
                     let result = job(one);
                     results.lock().expect("no job panics with it")[i] = Some(result);
-                    let _ = told.send(());
+                    let _ = sender.send(());
                 }
             });
         }
-        drop(told);
-        for (done, ()) in (1..).zip(heard.iter()) {
+        drop(sender);
+        for (done, ()) in (1..).zip(receiver.iter()) {
             if !go_on(f64::from(done) / all.len() as f64) {
                 over.store(true, Ordering::Relaxed);
             }

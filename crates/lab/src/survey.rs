@@ -66,9 +66,9 @@ const INTERFERENCE: (&str, f64) = ("interference", 0.65);
 /// Reason for the missing parts after Ctrl-C.
 const INTERRUPTED: &str = "interrupted before it";
 
-/// The collected results.
+/// The results that a survey has so far.
 #[derive(Default)]
-struct Found {
+struct SurveyResults {
     metrics: Vec<Metric>,
     missing: Vec<Missing>,
     warnings: Vec<Warning>,
@@ -76,47 +76,47 @@ struct Found {
     failed: Option<String>,
 }
 
-/// Surveys the machine; calls `tell` with the current part and the share done.
+/// Surveys the machine; calls `progress` with the current part and the share done.
 pub fn run(
     machine: &dyn Machine,
     request: Request<'_>,
-    tell: &mut dyn FnMut(&'static str, f64),
+    progress: &mut dyn FnMut(&'static str, f64),
 ) -> Surveyed {
     let (begun, begun_at) = (SystemTime::now(), Instant::now());
-    let mut found = Found::default();
+    let mut found = SurveyResults::default();
     let mut speeds = Speeds::new();
     speeds.visit();
     let audit = audit::run(request.level, |share| {
-        tell(CLOCKS.0, share * SPEEDS.1);
+        progress(CLOCKS.0, share * SPEEDS.1);
     });
     clocks::add(&mut found, &audit);
-    tell(SPEEDS.0, SPEEDS.1);
+    progress(SPEEDS.0, SPEEDS.1);
     speeds.visit();
     if request.stopped() {
         found.interrupted = true;
         primitives::lack_all(&mut found, INTERRUPTED);
     } else {
-        primitives::add(&mut found, machine, request, tell);
+        primitives::add(&mut found, machine, request, progress);
     }
-    tell(SPEEDS.0, KEEPING.1);
+    progress(SPEEDS.0, KEEPING.1);
     speeds.visit();
     if request.stopped() || found.interrupted {
         found.interrupted = true;
         found.lack("interference.*", INTERRUPTED);
     } else {
-        tell(INTERFERENCE.0, INTERFERENCE.1);
+        progress(INTERFERENCE.0, INTERFERENCE.1);
         let share = |share: f64| INTERFERENCE.1 + share.min(1.0) * (1.0 - INTERFERENCE.1);
         interference::add(&mut found, request, |done| {
-            tell(INTERFERENCE.0, share(done))
+            progress(INTERFERENCE.0, share(done))
         });
         speeds.visit();
     }
     speeds.add(&mut found, request.level);
-    tell(INTERFERENCE.0, 1.0);
+    progress(INTERFERENCE.0, 1.0);
     found.finish(begun, begun_at, &audit, request.level)
 }
 
-impl Found {
+impl SurveyResults {
     fn lack(&mut self, id: impl Into<String>, why: impl Into<String>) {
         self.missing.push(Missing {
             id: id.into(),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use undertick_lab::script::{
-    Backend, Between, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, Place, Plan, Point,
-    RecordKind, RegionKind, Script, Stamps, Verb, Words,
+    Backend, Between, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, Placement, Plan,
+    Point, RecordKind, RegionKind, Script, Stamps, Verb, Words,
 };
 
 fn file(name: &str) -> String {
@@ -67,8 +67,8 @@ fn all_that_are_shipped() {
 fn the_traffic_controller() {
     use Verb::{AddEvent, Block, DelEvent, Notify, UntilBlocked, Wait, Wakeup};
     for (name, place) in [
-        ("traffic-controller.toml", Place::SameCpu(0)),
-        ("traffic-two-cpus.toml", Place::OtherCpu(0)),
+        ("traffic-controller.toml", Placement::SameCpu(0)),
+        ("traffic-two-cpus.toml", Placement::OtherCpu(0)),
     ] {
         let script = example(name);
         let backends: Vec<Backend> = script
@@ -115,7 +115,7 @@ fn the_traffic_controller() {
         );
         assert!(!a.starts_blocked && b.starts_blocked);
         assert_eq!((a.loop_to, b.loop_to), (0, 0));
-        assert_eq!((&a.place, &b.place), (&Place::Cpus(vec![0]), &place));
+        assert_eq!((&a.place, &b.place), (&Placement::Cpus(vec![0]), &place));
         // Begin of a blocking step (process, number) to the end of the other's.
         let hands = [
             ((0, 2), (1, 18)),
@@ -198,9 +198,9 @@ fn round_trip() {
     let place = |i: usize| script.settings[i].plan.processes[1].place.clone();
     assert_eq!(
         (place(0), place(1)),
-        (Place::SameCpu(0), Place::OtherCpu(0))
+        (Placement::SameCpu(0), Placement::OtherCpu(0))
     );
-    assert_eq!(first(&script).processes[0].place, Place::Cpus(vec![0]));
+    assert_eq!(first(&script).processes[0].place, Placement::Cpus(vec![0]));
     assert_eq!(first(&script).intervals.len(), 3);
 }
 
@@ -357,7 +357,7 @@ fn the_book() {
         .map(|s| s.plan.processes[1].place.clone());
     assert_eq!(
         places.collect::<Vec<_>>(),
-        [Place::SameCpu(0), Place::OtherCpu(0)]
+        [Placement::SameCpu(0), Placement::OtherCpu(0)]
     );
     fn words<K: Words>() -> Vec<&'static str> {
         K::WORDS.iter().map(|(word, _)| *word).collect()

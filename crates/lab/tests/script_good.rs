@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use undertick_lab::script::{
     Backend, Between, Call, Channel, ChannelKind, ClockCall, ForkKind, Length, Line, Lock,
-    LockKind, Pages, Place, Plan, Point, Process, RecordKind, Region, RegionKind, Script, Stamps,
-    Step, Timed, Verb, Words,
+    LockKind, Pages, Placement, Plan, Point, Process, RecordKind, Region, RegionKind, Script,
+    Stamps, Step, Timed, Verb, Words,
 };
 
 fn process(name: &str, steps: Vec<Step>) -> Process {
@@ -13,7 +13,7 @@ fn process(name: &str, steps: Vec<Step>) -> Process {
         name: name.to_owned(),
         is_thread: false,
         starts_blocked: false,
-        place: Place::Any,
+        place: Placement::Any,
         replicas: 1,
         measured: true,
         every: None,
@@ -192,7 +192,7 @@ yield = true
     let a = Process {
         is_thread: true,
         starts_blocked: true,
-        place: Place::OtherCore(1),
+        place: Placement::OtherCore(1),
         replicas: 2,
         every: Some(Duration::from_millis(10)),
         after: Some(Duration::from_millis(100)),
@@ -218,7 +218,7 @@ yield = true
         )
     };
     let b = Process {
-        place: Place::Cpus(vec![0, 2, 3]),
+        place: Placement::Cpus(vec![0, 2, 3]),
         replicas: 2,
         measured: false,
         ..process(
@@ -401,13 +401,13 @@ fn places() {
         );
         one(&text).processes.remove(1).place
     };
-    assert_eq!(place("any"), Place::Any);
-    assert_eq!(place("cpu 5"), Place::Cpus(vec![5]));
-    assert_eq!(place("cpus 3,0-1"), Place::Cpus(vec![0, 1, 3]));
-    assert_eq!(place("same cpu as A"), Place::SameCpu(0));
-    assert_eq!(place("other cpu than A"), Place::OtherCpu(0));
-    assert_eq!(place("same core as A"), Place::SameCore(0));
-    assert_eq!(place("other core than A"), Place::OtherCore(0));
+    assert_eq!(place("any"), Placement::Any);
+    assert_eq!(place("cpu 5"), Placement::Cpus(vec![5]));
+    assert_eq!(place("cpus 3,0-1"), Placement::Cpus(vec![0, 1, 3]));
+    assert_eq!(place("same cpu as A"), Placement::SameCpu(0));
+    assert_eq!(place("other cpu than A"), Placement::OtherCpu(0));
+    assert_eq!(place("same core as A"), Placement::SameCore(0));
+    assert_eq!(place("other core than A"), Placement::OtherCore(0));
 }
 
 #[test]
@@ -459,7 +459,7 @@ fn parameters_inside_values() {
     assert_eq!(found.settle, Duration::from_micros(7));
     let a = &found.processes[0];
     assert_eq!((a.name.as_str(), a.replicas), ("A3", 3));
-    assert_eq!(a.place, Place::Cpus(vec![3, 13]));
+    assert_eq!(a.place, Placement::Cpus(vec![3, 13]));
     assert_eq!(a.steps[0].verb, Verb::Notify { event: 3 });
     assert_eq!(a.steps[1].verb, Verb::Work { ns: 3000.0 });
     assert_eq!(script.settings[0].parameters[0].1, "0.25");

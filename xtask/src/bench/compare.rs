@@ -51,7 +51,7 @@ fn steps(scratch: &Scratch, program: &str) -> Result<u32, String> {
 }
 
 /// The result of one comparison.
-struct Found {
+struct ComparisonResult {
     verdict: String,
     ratio: f64,
     lo: f64,
@@ -59,7 +59,7 @@ struct Found {
     rounds: f64,
 }
 
-fn once(program: &str, steps_of_a: u32, steps_of_b: u32) -> Result<Found, String> {
+fn once(program: &str, steps_of_a: u32, steps_of_b: u32) -> Result<ComparisonResult, String> {
     let words = |steps: u32| format!("{program} {steps} {SECTIONS}");
     let (a, b) = (words(steps_of_a), words(steps_of_b));
     let undertick = undertick();
@@ -72,7 +72,7 @@ fn once(program: &str, steps_of_a: u32, steps_of_b: u32) -> Result<Found, String
     let row = &found["rows"][0];
     let number = |value: &Value| value.as_f64().ok_or(format!("no figure in {row}"));
     let ratio = &row["ratio"];
-    Ok(Found {
+    Ok(ComparisonResult {
         verdict: row["verdict"].as_str().ok_or("no verdict")?.to_owned(),
         ratio: number(&ratio["value"])?,
         lo: number(&ratio["interval"][0])?,
@@ -81,10 +81,10 @@ fn once(program: &str, steps_of_a: u32, steps_of_b: u32) -> Result<Found, String
     })
 }
 
-fn print(what: &str, target: &str, found: &[Found]) {
-    let of = |value: fn(&Found) -> f64| found.iter().map(value).collect::<Vec<f64>>();
+fn print(what: &str, target: &str, found: &[ComparisonResult]) {
+    let of = |value: fn(&ComparisonResult) -> f64| found.iter().map(value).collect::<Vec<f64>>();
     let called = |words: &[&str]| {
-        let is_one = |f: &&Found| words.contains(&f.verdict.as_str());
+        let is_one = |f: &&ComparisonResult| words.contains(&f.verdict.as_str());
         found.iter().filter(is_one).count()
     };
     println!(

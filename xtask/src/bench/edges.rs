@@ -63,7 +63,7 @@ struct Stated {
 }
 
 impl Stated {
-    fn of(report: &Value, event: usize) -> Result<Self, String> {
+    fn from_report(report: &Value, event: usize) -> Result<Self, String> {
         let mean = &interval(report, &format!("event {event}"))?["mean"];
         let bound = |at: usize, unknown: f64| mean["interval"][at].as_f64().unwrap_or(unknown);
         Ok(Self {
@@ -106,8 +106,8 @@ pub fn measure(runs: usize) -> Result<(), String> {
             let mut line = format!("{:<24}{:<22}{truth:>10.1}", WORKS[work], PLACES[place]);
             for way in 0..WAYS.len() {
                 let event = 100 * way + 10 * place + work + 1;
-                line += &culled[way].take(Stated::of(&report, event)?, truth);
-                as_it_comes[way].take(Stated::of(&whole, event)?, truth);
+                line += &culled[way].take(Stated::from_report(&report, event)?, truth);
+                as_it_comes[way].take(Stated::from_report(&whole, event)?, truth);
             }
             let mean = again_ticks * ns_per_tick;
             let other = Stated {

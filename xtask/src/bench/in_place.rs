@@ -59,7 +59,7 @@ pub fn measure(repetitions: usize) -> Result<(), String> {
 
 /// One repetition of one span.
 #[derive(Clone, Copy)]
-struct Found {
+struct Repetition {
     truth: f64,
     mean: f64,
     lo: f64,
@@ -87,7 +87,7 @@ fn pairs(scratch: &Scratch) -> Result<[u32; SECTIONS.len()], String> {
 fn once(
     trace: &str,
     pairs: &[u32; SECTIONS.len()],
-    found: &mut [Vec<Found>],
+    found: &mut [Vec<Repetition>],
 ) -> Result<(), String> {
     // The ratio rule in addition to the flag, which interrupts do not set.
     let report = report_json(trace, &["--cull", "ratio:4"])?;
@@ -99,7 +99,7 @@ fn once(
     for (((name, _), &pairs), found) in SECTIONS.iter().zip(pairs).zip(found) {
         let mean = &interval(&report, name)?["mean"];
         let bound = |at: usize| mean["interval"][at].as_f64().unwrap_or(f64::NAN);
-        found.push(Found {
+        found.push(Repetition {
             truth: f64::from(pairs) * chain / CHAIN_PAIRS,
             mean: mean["value"].as_f64().ok_or("no mean")?,
             lo: bound(0),
@@ -109,8 +109,8 @@ fn once(
     Ok(())
 }
 
-fn print(name: &str, found: &[Found], ns: f64, share: f64) {
-    let of = |f: fn(&Found) -> f64| found.iter().map(f).collect::<Vec<f64>>();
+fn print(name: &str, found: &[Repetition], ns: f64, share: f64) {
+    let of = |f: fn(&Repetition) -> f64| found.iter().map(f).collect::<Vec<f64>>();
     let off = of(|f| f.mean - f.truth);
     let within = (found.iter())
         .filter(|f| (f.mean - f.truth).abs() <= ns.max(share * f.truth))

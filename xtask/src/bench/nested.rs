@@ -184,7 +184,7 @@ struct Cell<'a> {
 }
 
 /// Mean durations of a cell, ns.
-struct Found {
+struct MeanDurations {
     truth: f64,
     read: f64,
     reported: f64,
@@ -213,7 +213,7 @@ impl Cell<'_> {
     }
 
     /// Measures runs without points before and after a recording.
-    fn turn(&self, seed: usize, options: &[&str]) -> Result<Found, String> {
+    fn turn(&self, seed: usize, options: &[&str]) -> Result<MeanDurations, String> {
         let words = self.words(self.program, seed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         record(self.trace, options, &words)?;
@@ -222,7 +222,7 @@ impl Cell<'_> {
         let outer = interval(&report, "outer")?;
         let mean = |of: &serde_json::Value| of["value"].as_f64().ok_or("no mean of the span");
         let bound = |at: usize| outer["mean"]["interval"][at].as_f64();
-        Ok(Found {
+        Ok(MeanDurations {
             truth: (self.truth(seed, ns_per_tick)? + self.truth(seed, ns_per_tick)?) / 2.0,
             read: mean(&outer["uncompensated"]["mean"])?,
             reported: mean(&outer["mean"])?,
@@ -232,7 +232,7 @@ impl Cell<'_> {
     }
 
     /// The median of several pairs of runs, ordered by their error.
-    fn middle(&self, pairs: usize, options: &[&str]) -> Result<Found, String> {
+    fn middle(&self, pairs: usize, options: &[&str]) -> Result<MeanDurations, String> {
         let mut found = (1..=pairs)
             .map(|seed| self.turn(seed, options))
             .collect::<Result<Vec<_>, String>>()?;
@@ -240,12 +240,12 @@ impl Cell<'_> {
         Ok(found.swap_remove(pairs / 2))
     }
 
-    fn measure(&self) -> Result<Found, String> {
+    fn measure(&self) -> Result<MeanDurations, String> {
         self.middle(PAIRS, self.options)
     }
 
     /// Measures a cell with switched points. This takes seconds each, because it needs many halves.
-    fn in_place(&self) -> Result<Found, String> {
+    fn in_place(&self) -> Result<MeanDurations, String> {
         let longer = Self {
             spans: self.spans * 40,
             ..*self

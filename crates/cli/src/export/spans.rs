@@ -33,8 +33,12 @@ pub struct Spans {
 
 impl Spans {
     /// Matches, culls and compensates as the report does.
-    pub fn of(trace: Trace, options: Options, told: &mut dyn FnMut(f64)) -> Result<Self, Failure> {
-        let spans = undertick_analyze::find_spans(&trace, options, told)?;
+    pub fn find(
+        trace: Trace,
+        options: Options,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Self, Failure> {
+        let spans = undertick_analyze::find_spans(&trace, options, progress)?;
         let dir = spans.dir();
         let files = std::fs::read_dir(dir)
             .map_err(|e| Failure::usage(format!("{}: {e}", dir.display())))?;

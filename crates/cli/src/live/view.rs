@@ -33,20 +33,20 @@ const RATES: usize = 1000;
 /// Bytes of what the program printed that are looked at.
 const PRINTED_BYTES: u64 = 8 * 1024;
 
-/// What the recorder and the view tell each other.
+/// State shared by the recorder and the view.
 #[derive(Default)]
 struct Shared {
     about: Mutex<Option<Manifest>>,
-    told: Mutex<Told>,
+    latest: Mutex<LatestProgress>,
     /// The user has left the view.
     left: AtomicBool,
     /// The recording is over.
     over: AtomicBool,
 }
 
-/// What the recorder said last.
+/// The progress that the recorder reported last.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct LatestProgress {
     progress: Progress,
     elapsed: Duration,
     keeping: Option<f64>,
@@ -101,14 +101,14 @@ impl View {
         Ok((Self { shared, thread }, watch))
     }
 
-    /// Says how far the recording is; false once the user has left the view.
-    pub fn tell(&self, tell: &Tell) -> bool {
-        let mut told = locked(&self.shared.told);
-        match tell {
+    /// Stores how far the recording is; returns false once the user has left the view.
+    pub fn update(&self, update: &Tell) -> bool {
+        let mut latest = locked(&self.shared.latest);
+        match update {
             Tell::Recording(progress, elapsed) => {
-                (told.progress, told.elapsed) = (*progress, *elapsed)
+                (latest.progress, latest.elapsed) = (*progress, *elapsed)
             }
-            Tell::Keeping(share) => told.keeping = Some(*share),
+            Tell::Keeping(share) => latest.keeping = Some(*share),
             Tell::Snapshot(_) => {} // the files show it
         }
         !self.shared.left.load(Ordering::Relaxed)
@@ -202,9 +202,9 @@ impl Drawing {
     }
 
     fn refresh(&mut self, period: Duration) {
-        let told = *locked(&self.shared.told);
+        let latest = *locked(&self.shared.latest);
         let state = &mut self.state;
-        let (seconds, events) = (told.elapsed.as_secs_f64(), told.progress.events);
+        let (seconds, events) = (latest.elapsed.as_secs_f64(), latest.progress.events);
         if seconds > state.elapsed_s {
             let new = events.saturating_sub(state.events) as f64;
             state.rates.push_back(new / (seconds - state.elapsed_s));
@@ -213,9 +213,9 @@ impl Drawing {
             }
         }
         (state.elapsed_s, state.events) = (seconds, events);
-        (state.lost, state.bytes) = (told.progress.lost, told.progress.bytes);
-        state.threads = told.progress.rings;
-        state.keeping = told.keeping;
+        (state.lost, state.bytes) = (latest.progress.lost, latest.progress.bytes);
+        state.threads = latest.progress.rings;
+        state.keeping = latest.keeping;
         let used = [process_cpu_s(), thread_cpu_s()];
         let of = |i: usize| (used[i] - self.used[i]) / period.as_secs_f64();
         state.own_use = Some((of(0), of(1)));

@@ -22,7 +22,7 @@ impl Before {
             let all = now.all.checked_sub(before.all).filter(|all| *all > 0)?;
             Some(now.steal.saturating_sub(before.steal) as f64 / all as f64)
         });
-        let shifts = read("/proc/self/timens_offsets").map(|text| Shifts::of(&text));
+        let shifts = read("/proc/self/timens_offsets").map(|text| Shifts::parse(&text));
         Machine {
             cpus: cpus::allowed().len(),
             hypervisor: hypervisor(),
@@ -48,7 +48,7 @@ struct Shifts {
 
 impl Shifts {
     /// Parses lines of the form `monotonic SECONDS NANOSECONDS`.
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let mut shifts = Self::default();
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -83,10 +83,10 @@ struct CpuTimes {
 
 impl CpuTimes {
     fn now() -> Option<Self> {
-        Self::of(&read("/proc/stat")?)
+        Self::parse(&read("/proc/stat")?)
     }
 
-    fn of(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find(|line| line.starts_with("cpu "))?;
         let times: Vec<u64> = line
             .split_whitespace()
@@ -146,16 +146,18 @@ mod tests {
 
     #[test]
     fn steal_is_the_eighth_time() {
-        let times = CpuTimes::of("cpu  10 1 5 80 2 0 1 7 3 3\ncpu0 1 1 1 1 1 1 1 1 1 1\n").unwrap();
+        let times =
+            CpuTimes::parse("cpu  10 1 5 80 2 0 1 7 3 3\ncpu0 1 1 1 1 1 1 1 1 1 1\n").unwrap();
         assert_eq!((times.all, times.steal), (106, 7));
-        assert!(CpuTimes::of("intr 1 2\n").is_none());
-        assert!(CpuTimes::of("cpu 1 2 3\n").is_none());
+        assert!(CpuTimes::parse("intr 1 2\n").is_none());
+        assert!(CpuTimes::parse("cpu 1 2 3\n").is_none());
     }
 
     #[test]
     fn shifts_of_a_namespace_are_read() {
-        let shifts =
-            Shifts::of("monotonic       1000         500000000\nboottime        -20         0\n");
+        let shifts = Shifts::parse(
+            "monotonic       1000         500000000\nboottime        -20         0\n",
+        );
         assert_eq!(
             shifts,
             Shifts {
@@ -163,6 +165,6 @@ mod tests {
                 boottime_s: -20.0
             }
         );
-        assert_eq!(Shifts::of("rubbish"), Shifts::default());
+        assert_eq!(Shifts::parse("rubbish"), Shifts::default());
     }
 }

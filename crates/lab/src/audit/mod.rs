@@ -21,8 +21,8 @@ const RATE_SPAN: Duration = Duration::from_millis(1_500);
 /// Blocks of the measurement of core speed, spread over the audit.
 const SPEED_BLOCKS: usize = 48;
 
-/// Audits every clock; calls `told` with the share done.
-pub fn run(level: f64, mut told: impl FnMut(f64)) -> Audit {
+/// Audits every clock; calls `progress` with the share done.
+pub fn run(level: f64, mut progress: impl FnMut(f64)) -> Audit {
     let choice = best();
     let machine_before = machine::Before::look();
     let begun = Instant::now();
@@ -39,7 +39,7 @@ pub fn run(level: f64, mut told: impl FnMut(f64)) -> Audit {
     for (i, examined) in here.iter_mut().enumerate() {
         examined.examine();
         speed.run(SPEED_BLOCKS / (2 * count));
-        told((i + 1) as f64 / (count + 1) as f64 * 0.9);
+        progress((i + 1) as f64 / (count + 1) as f64 * 0.9);
     }
     while begun.elapsed() < RATE_SPAN || speed.len() < SPEED_BLOCKS {
         speed.run(1);
@@ -54,7 +54,7 @@ pub fn run(level: f64, mut told: impl FnMut(f64)) -> Audit {
     list.extend(good);
     list.extend(bad);
     let machine = machine_before.compare();
-    told(1.0);
+    progress(1.0);
     let notes = notes(&list, &machine);
     Audit {
         schema_version: 1,

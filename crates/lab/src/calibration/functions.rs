@@ -61,7 +61,7 @@ pub fn measure(
                 "none of this program's own functions was recorded: it is stripped, or the loader does not heed LD_PRELOAD".to_owned(),
             ));
         }
-        Ok(Samples::of(&trace).and_then(|samples| {
+        Ok(Samples::read(&trace).and_then(|samples| {
             let mut cost = of_samples(&samples)?;
             let read_ns = trace.manifest.read_ns();
             if let Some(change) = Change::between(read_ns.as_ref(), beside.read_ns.as_ref()) {

@@ -55,10 +55,10 @@ impl Kept {
     /// The file for the running program; `None` where nothing can be kept.
     #[must_use]
     pub fn here(clock: ClockId, with_kernel: bool) -> Option<Self> {
-        Self::of(&cache_directory()?, clock, with_kernel)
+        Self::in_directory(&cache_directory()?, clock, with_kernel)
     }
 
-    fn of(directory: &Path, clock: ClockId, with_kernel: bool) -> Option<Self> {
+    fn in_directory(directory: &Path, clock: ClockId, with_kernel: bool) -> Option<Self> {
         let path = own_file()?;
         let about = fs::metadata(&path).ok()?;
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -160,7 +160,7 @@ mod tests {
     const CLOCK: ClockId = ClockId::Monotonic;
 
     fn here(directory: &Path) -> Kept {
-        Kept::of(directory, CLOCK, true).unwrap()
+        Kept::in_directory(directory, CLOCK, true).unwrap()
     }
 
     #[test]
@@ -172,9 +172,15 @@ mod tests {
         let measured = calibration(12.0, 5.0);
         kept.keep(&measured);
         assert_eq!(here(&directory).load(), Some(measured.clone()));
-        assert_eq!(Kept::of(&directory, CLOCK, false).unwrap().load(), None);
+        assert_eq!(
+            Kept::in_directory(&directory, CLOCK, false).unwrap().load(),
+            None
+        );
         let other = ClockId::MonotonicRaw;
-        assert_eq!(Kept::of(&directory, other, true).unwrap().load(), None);
+        assert_eq!(
+            Kept::in_directory(&directory, other, true).unwrap().load(),
+            None
+        );
         type Change = fn(&mut Circumstances);
         let changes: [Change; 5] = [
             |c| c.boot_id.push('0'),

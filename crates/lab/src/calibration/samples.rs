@@ -41,7 +41,7 @@ struct Spans {
 impl Samples {
     /// Reads the spans during which the thread was not descheduled and that are not far above the
     /// median of their event.
-    pub(super) fn of(trace: &Trace) -> Result<Self, NotCalibrated> {
+    pub(super) fn read(trace: &Trace) -> Result<Self, NotCalibrated> {
         let mut by_event: BTreeMap<Key, Spans> = BTreeMap::new();
         let mut open: HashMap<i32, (i64, i64, u32)> = HashMap::new();
         let mut sampled = 0;

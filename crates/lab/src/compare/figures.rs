@@ -24,7 +24,7 @@ pub(super) struct Figure {
 }
 
 /// The matched figures of two sides.
-pub(super) struct Found {
+pub(super) struct MatchedFigures {
     pub(super) figures: Vec<Figure>,
     pub(super) are_paired: bool,
     pub(super) only_in_a: Vec<String>,
@@ -33,13 +33,13 @@ pub(super) struct Found {
 }
 
 /// Matches figures by name and compares them by their intervals alone.
-pub(super) fn of_documents(a: &Side, b: &Side, options: &Options) -> Found {
+pub(super) fn of_documents(a: &Side, b: &Side, options: &Options) -> MatchedFigures {
     let of_b: HashMap<&str, &Metric> = b.metrics.iter().map(|m| (m.id.as_str(), m)).collect();
     let pairs = (a.metrics.iter()).filter_map(|of_a| Some((of_a, *of_b.get(of_a.id.as_str())?)));
     let (same, other): (Vec<_>, Vec<_>) =
         pairs.partition(|(a, b)| a.estimate.unit == b.estimate.unit);
     let ids = |of: &Side| of.metrics.iter().map(|m| m.id.clone()).collect::<Vec<_>>();
-    Found {
+    MatchedFigures {
         figures: same.iter().map(|(a, b)| figure(a, b, options)).collect(),
         are_paired: false,
         only_in_a: lonely(&ids(a), &ids(b)),

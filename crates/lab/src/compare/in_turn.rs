@@ -16,7 +16,7 @@ use undertick_trace::record::{Request, With, record_with};
 use undertick_trace::session::Settings;
 
 use super::rounds::{Rounds, SIDES};
-use crate::experiment::Cannot;
+use crate::experiment::ExperimentError;
 
 /// With fewer rounds there is no scatter.
 const FEWEST_ROUNDS: usize = 2;
@@ -51,7 +51,7 @@ pub struct InTurn {
 
 /// Progress that is shown to the user.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct Progress {
     /// Rounds that are complete.
     pub rounds: usize,
     /// Share of the work done, as far as it is known, 0 to 1.
@@ -74,10 +74,14 @@ pub struct Recorded {
 /// # Errors
 /// The directory could not be created, or a program could not be recorded or failed; what was
 /// recorded before is kept.
-pub fn record_in_turn(wanted: &InTurn, mut told: impl FnMut(Told)) -> Result<Recorded, Cannot> {
+pub fn record_in_turn(
+    wanted: &InTurn,
+    mut progress: impl FnMut(Progress),
+) -> Result<Recorded, ExperimentError> {
     let sets = SIDES.map(|side| wanted.dir.join(side));
     for set in &sets {
-        fs::create_dir_all(set).map_err(|e| Cannot::wrong(format!("{}: {e}", set.display())))?;
+        fs::create_dir_all(set)
+            .map_err(|e| ExperimentError::input(format!("{}: {e}", set.display())))?;
     }
     let mut order = ChaCha8Rng::seed_from_u64(wanted.seed);
     let mut kept = Rounds::new(wanted.seed, wanted.commands.each_ref().map(|c| words(c)));
@@ -99,10 +103,10 @@ pub fn record_in_turn(wanted: &InTurn, mut told: impl FnMut(Told)) -> Result<Rec
             }
         }
         kept.first.push(SIDES[first].to_owned());
-        kept.write(&wanted.dir).map_err(Cannot::now)?;
+        kept.write(&wanted.dir).map_err(ExperimentError::machine)?;
         recorded.rounds += 1;
         longest = longest.max(round_begun.elapsed());
-        told(Told {
+        progress(Progress {
             rounds: recorded.rounds,
             share: wanted.share(recorded.rounds, begun.elapsed()),
         });
@@ -125,12 +129,12 @@ impl InTurn {
 }
 
 /// Records one run; false if the user stopped it.
-fn run(wanted: &InTurn, recorded: &Recorded, side: usize) -> Result<bool, Cannot> {
+fn run(wanted: &InTurn, recorded: &Recorded, side: usize) -> Result<bool, ExperimentError> {
     let name = name_of(recorded.rounds);
     let dir = &recorded.sets[side];
     let printed = dir.join(format!("{name}.out"));
-    let output =
-        File::create(&printed).map_err(|e| Cannot::now(format!("{}: {e}", printed.display())))?;
+    let output = File::create(&printed)
+        .map_err(|e| ExperimentError::machine(format!("{}: {e}", printed.display())))?;
     let request = wanted.request(side, dir.join(format!("{name}.ut")));
     let with = With {
         output: Some(output),
@@ -168,7 +172,12 @@ impl InTurn {
 }
 
 /// Rejects a failed run, because it is not typical of the program.
-fn check(what: &str, ended: Exit, manifest: &Manifest, printed: &Path) -> Result<(), Cannot> {
+fn check(
+    what: &str,
+    ended: Exit,
+    manifest: &Manifest,
+    printed: &Path,
+) -> Result<(), ExperimentError> {
     let how = match ended {
         Exit {
             status: Some(0), ..
@@ -184,10 +193,13 @@ fn check(what: &str, ended: Exit, manifest: &Manifest, printed: &Path) -> Result
         _ => Some("did not end".to_owned()),
     };
     if let Some(how) = how {
-        return Err(Cannot::now(format!("{what} {how}; {}", last_of(printed))));
+        return Err(ExperimentError::machine(format!(
+            "{what} {how}; {}",
+            last_of(printed)
+        )));
     }
     if manifest.events == 0 {
-        return Err(Cannot::wrong(format!(
+        return Err(ExperimentError::input(format!(
             "{what} recorded no event: build it with undertick.h or the undertick crate; {}",
             last_of(printed)
         )));

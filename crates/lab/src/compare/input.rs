@@ -37,24 +37,24 @@ pub(super) struct Run {
     pub(super) metrics: Vec<Metric>,
 }
 
-/// Opens a document, a trace, or a directory of these. `told` receives the share done, 0 to 1.
+/// Opens a document, a trace, or a directory of these. `progress` receives the share done, 0 to 1.
 ///
+/// # Errors
 /// Names the file, the place in it, what is wrong, and the mend.
-/// The file, where in it, what is wrong, the mend.
 pub fn open(
     path: &Path,
     options: &undertick_analyze::Options,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Input, String> {
     if !path.is_dir() || is_trace(path) {
-        return Ok(Input::One(one(path, options, told)?));
+        return Ok(Input::One(one(path, options, progress)?));
     }
     let files = files(path)?;
     let mut runs = Vec::with_capacity(files.len());
     let mut about: Option<About> = None;
     for (index, file) in files.iter().enumerate() {
         let share = |within: f64| (index as f64 + within) / files.len() as f64;
-        let side = one(file, options, &mut |within| told(share(within))).map_err(|wrong| {
+        let side = one(file, options, &mut |within| progress(share(within))).map_err(|wrong| {
             format!(
                 "{}: a directory, so taken for a set of runs, but {wrong}, or move it away",
                 path.display()
@@ -132,15 +132,15 @@ impl Input {
 fn one(
     path: &Path,
     options: &undertick_analyze::Options,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Side, String> {
     if !is_trace(path) {
         return read(path);
     }
     // Both errors name the file where they can.
     let trace = Trace::open(path).map_err(|e| e.to_string())?;
-    let report =
-        analyze(&trace, options.clone(), told).map_err(|e| format!("{}: {e}", path.display()))?;
+    let report = analyze(&trace, options.clone(), progress)
+        .map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(Subject::Report(Box::new(report)).side(&path.display().to_string()))
 }
 

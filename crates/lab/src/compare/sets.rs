@@ -7,7 +7,7 @@ use undertick_report::document::Warning;
 use undertick_report::survey::Metric;
 use undertick_units::Estimate;
 
-use super::figures::{Figure, Found, lonely, two_units};
+use super::figures::{Figure, MatchedFigures, lonely, two_units};
 use super::input::{Run, Runs};
 use super::{Options, gate, rounds};
 use crate::experiment::over;
@@ -17,11 +17,11 @@ const MOST_NAMED: usize = 5;
 
 /// Matches figures by name and compares them by the scatter between runs, or between rounds where
 /// the two sides were recorded in turn.
-pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> Found {
+pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> MatchedFigures {
     let are_paired = rounds::are_of_one(&a.dir, &b.dir);
     let (ids_a, ids_b) = (ids(&a.runs), ids(&b.runs));
     let of_b: HashSet<&String> = ids_b.iter().collect();
-    let mut found = Found {
+    let mut found = MatchedFigures {
         figures: Vec::new(),
         are_paired,
         only_in_a: lonely(&ids_a, &ids_b),
@@ -30,7 +30,7 @@ pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> Found {
     };
     let mut incomplete = Vec::new();
     for id in ids_a.iter().filter(|id| of_b.contains(id)) {
-        let (in_a, in_b) = (Of::find(&a.runs, id), Of::find(&b.runs, id));
+        let (in_a, in_b) = (RunValues::find(&a.runs, id), RunValues::find(&b.runs, id));
         let (Some(in_a), Some(in_b)) = (in_a, in_b) else {
             continue;
         };
@@ -58,13 +58,13 @@ fn ids(runs: &[Run]) -> Vec<String> {
 }
 
 /// The values of a figure in the runs that have it.
-struct Of<'a> {
+struct RunValues<'a> {
     metric: &'a Metric,
     /// Values by the name of the run.
     values: BTreeMap<&'a str, f64>,
 }
 
-impl<'a> Of<'a> {
+impl<'a> RunValues<'a> {
     fn find(runs: &'a [Run], id: &str) -> Option<Self> {
         let each = runs.iter().filter_map(|run| {
             let metric = run.metrics.iter().find(|metric| metric.id == id)?;
@@ -94,7 +94,12 @@ impl<'a> Of<'a> {
     }
 }
 
-fn figure(a: Of<'_>, b: Of<'_>, are_paired: bool, options: &Options) -> Option<Figure> {
+fn figure(
+    a: RunValues<'_>,
+    b: RunValues<'_>,
+    are_paired: bool,
+    options: &Options,
+) -> Option<Figure> {
     let (of_a, of_b) = match are_paired {
         true => (a.of_rounds(&b), b.of_rounds(&a)),
         false => (a.all(), b.all()),
@@ -146,7 +151,7 @@ fn not_in_all(ids: &[String]) -> Option<Warning> {
 }
 
 /// Warns that with few runs no figure among many can be called different.
-fn too_few(found: &Found, level: f64) -> Option<Warning> {
+fn too_few(found: &MatchedFigures, level: f64) -> Option<Warning> {
     let runs = found
         .figures
         .iter()

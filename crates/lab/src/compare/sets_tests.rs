@@ -128,7 +128,7 @@ fn two_hundred_pairs_of_equal_programs() {
         let (mut pairs, mut alone) = (0, 0);
         for seed in 0..200 {
             let (a, b) = programs(1000 + seed, runs, 1.0, walk, dir);
-            let found = compare_as(a, b, &Options::of(0.95)).unwrap();
+            let found = compare_as(a, b, &Options::at_level(0.95)).unwrap();
             assert_eq!(found.paired, what == "rounds");
             pairs += u64::from(found.summary.differ > 0);
             alone += found.summary.differ_alone;
@@ -151,7 +151,7 @@ fn a_slower_section_and_the_gate() {
             let (a, b) = programs(5000 + seed, runs, ratio, 0.01, rounds.path());
             let options = Options {
                 gate: Some(gate),
-                ..Options::of(0.95)
+                ..Options::at_level(0.95)
             };
             let found = compare_as(a, b, &options).unwrap();
             let row = found.rows.iter().find(|row| row.id == "parse").unwrap();
@@ -196,7 +196,7 @@ fn against_a_section_that_stays() {
             if let Some(reference) = reference {
                 hold_against(&mut a, &mut b, reference).unwrap();
             }
-            let found = compare_as(a, b, &Options::of(0.95)).unwrap();
+            let found = compare_as(a, b, &Options::at_level(0.95)).unwrap();
             let row = found.rows.iter().find(|row| row.id == "parse").unwrap();
             slower += u64::from(row.verdict == Verdict::Slower);
             differ += u64::from(found.summary.differ > 0);
@@ -237,7 +237,7 @@ fn what_is_little() {
         let (a, b) = programs(77, runs, ratio, 0.0, rounds.path());
         let options = Options {
             within,
-            ..Options::of(0.95)
+            ..Options::at_level(0.95)
         };
         compare_as(a, b, &options).unwrap().rows
     };
@@ -281,7 +281,7 @@ fn what_is_missing_is_left_out() {
     b.runs
         .iter_mut()
         .for_each(|run| run.metrics.push(metric("new", 1.0)));
-    let found = compare_as(Input::Runs(a), Input::Runs(b), &Options::of(0.95)).unwrap();
+    let found = compare_as(Input::Runs(a), Input::Runs(b), &Options::at_level(0.95)).unwrap();
     let n: Vec<u64> = found.rows.iter().map(|row| row.a.n).collect();
     assert_eq!(n, [8, 7, 8, 8, 8]);
     assert_eq!(found.only_in_b, ["new"]);
@@ -295,7 +295,7 @@ fn what_is_missing_is_left_out() {
 fn few_runs_are_named_and_other_kinds_refused() {
     let rounds = of_rounds();
     let (a, b) = programs(5, 6, 2.0, 0.0, rounds.path());
-    let found = compare_as(a.clone(), b, &Options::of(0.95)).unwrap();
+    let found = compare_as(a.clone(), b, &Options::at_level(0.95)).unwrap();
     let few = found
         .warnings
         .iter()
@@ -312,7 +312,7 @@ fn few_runs_are_named_and_other_kinds_refused() {
         interrupted: false,
         is_one_run: true,
     };
-    let wrong = compare_as(a, Input::One(one), &Options::of(0.95)).unwrap_err();
+    let wrong = compare_as(a, Input::One(one), &Options::at_level(0.95)).unwrap_err();
     assert!(
         wrong.contains("is one run") && wrong.contains("--runs"),
         "{wrong}"
@@ -345,7 +345,7 @@ fn as_markdown() {
     };
     let options = Options {
         gate: Some(0.1),
-        ..Options::of(0.95)
+        ..Options::at_level(0.95)
     };
     let found = compare_as(rename(a), rename(b), &options).unwrap();
     let text = render_markdown(&found);

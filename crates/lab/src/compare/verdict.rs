@@ -19,7 +19,7 @@ const FEWEST_RUNS: u64 = 6;
 const MOST_RUNS: f64 = 2000.0;
 
 /// The verdict on a figure.
-pub(super) fn of(
+pub(super) fn decide(
     figure: &Figure,
     differs: bool,
     bound: Option<f64>,

@@ -4,7 +4,7 @@ use undertick_report::document::Warning;
 
 use super::input::Input;
 
-pub(super) fn of(a: &Input, b: &Input) -> Vec<Warning> {
+pub(super) fn find(a: &Input, b: &Input) -> Vec<Warning> {
     let (of_a, of_b) = (&a.about().host, &b.about().host);
     let mut warnings = Vec::new();
     let mut warn = |code: &str, text: String| {

@@ -11,7 +11,7 @@ use undertick_trace::read::Trace;
 
 use super::machine::Repetition;
 use super::numbering::{Cell, Mark, Numbering};
-use super::{Cannot, Experiment};
+use super::{Experiment, ExperimentError};
 use crate::script::{Between, Plan, Point, Process, Stamps};
 
 /// Null steps that take over this many times the minimum are dropped.
@@ -22,7 +22,7 @@ const MOST_INTERVALS: usize = 2048;
 
 /// What an interval of one repetition covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Of {
+pub(crate) enum Extent {
     /// A span of a process.
     Section {
         process: usize,
@@ -38,7 +38,7 @@ pub(crate) enum Of {
 /// Every interval of every repetition.
 pub(crate) struct Analysed {
     pub(crate) report: Report,
-    found: HashMap<(Cell, Of), IntervalReport>,
+    found: HashMap<(Cell, Extent), IntervalReport>,
 }
 
 impl Analysed {
@@ -49,15 +49,15 @@ impl Analysed {
         mark: Mark,
     ) -> Option<&IntervalReport> {
         let mark = mark.offset() as u16;
-        self.found.get(&(cell, Of::Section { process, mark }))
+        self.found.get(&(cell, Extent::Section { process, mark }))
     }
 
     pub(crate) fn pass(&self, cell: Cell, process: usize) -> Option<&IntervalReport> {
-        self.found.get(&(cell, Of::Pass(process)))
+        self.found.get(&(cell, Extent::Pass(process)))
     }
 
     pub(crate) fn between(&self, cell: Cell, index: usize) -> Option<&IntervalReport> {
-        self.found.get(&(cell, Of::Between(index)))
+        self.found.get(&(cell, Extent::Between(index)))
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn analyse(
     trace: &Path,
     cull: impl Fn(&Plan) -> Cull,
     confidence: f64,
-) -> Result<Analysed, Cannot> {
+) -> Result<Analysed, ExperimentError> {
     // One analysis for each way of dropping samples: most experiments have one.
     let mut groups: Vec<(Cull, Vec<Wanted>)> = Vec::new();
     for repetition in repetitions {
@@ -81,7 +81,7 @@ pub(crate) fn analyse(
         for wanted in wanted(plan, numbering, cell) {
             // A disturbance of a null step is not a part of the cost of stepping.
             let cull = match wanted.of {
-                Of::Section { mark, .. } if mark < Mark::Step(0).offset() as u16 => {
+                Extent::Section { mark, .. } if mark < Mark::Step(0).offset() as u16 => {
                     Cull::Ratio(RATIO)
                 }
                 _ => cull(plan),
@@ -102,7 +102,7 @@ pub(crate) fn analyse(
             Some(all) => all.found.extend(one.found),
         }
     }
-    analysed.ok_or_else(|| Cannot::now("nothing was performed"))
+    analysed.ok_or_else(|| ExperimentError::machine("nothing was performed"))
 }
 
 fn of_group(
@@ -110,9 +110,9 @@ fn of_group(
     trace: &Path,
     cull: Cull,
     confidence: f64,
-) -> Result<Analysed, Cannot> {
-    let table =
-        Table::parse(&text(wanted), "experiment").map_err(|e| Cannot::now(e.to_string()))?;
+) -> Result<Analysed, ExperimentError> {
+    let table = Table::parse(&text(wanted), "experiment")
+        .map_err(|e| ExperimentError::machine(e.to_string()))?;
     let report = run(trace, table, cull, confidence)?;
     let by_name: HashMap<&str, &IntervalReport> =
         (report.intervals.iter().map(|i| (i.name.as_str(), i))).collect();
@@ -128,7 +128,7 @@ fn of_group(
 /// An interval and its boundaries.
 struct Wanted {
     cell: Cell,
-    of: Of,
+    of: Extent,
     start: u16,
     end: u16,
 }
@@ -149,7 +149,7 @@ fn wanted(plan: &Plan, numbering: &Numbering, cell: Cell) -> Vec<Wanted> {
             let event = numbering.event(plan, cell, p, mark);
             wanted.push(Wanted {
                 cell,
-                of: Of::Section {
+                of: Extent::Section {
                     process: p,
                     mark: mark.offset() as u16,
                 },
@@ -162,7 +162,7 @@ fn wanted(plan: &Plan, numbering: &Numbering, cell: Cell) -> Vec<Wanted> {
         let event = |step| numbering.event(plan, cell, p, Mark::Step(step));
         wanted.push(Wanted {
             cell,
-            of: Of::Pass(p),
+            of: Extent::Pass(p),
             start: event(process.loop_to),
             end: event(process.steps.len() - 1),
         });
@@ -172,7 +172,7 @@ fn wanted(plan: &Plan, numbering: &Numbering, cell: Cell) -> Vec<Wanted> {
         let Between { from, to, .. } = between;
         wanted.push(Wanted {
             cell,
-            of: Of::Between(i),
+            of: Extent::Between(i),
             start: event(from.process, begins(plan, *from)),
             end: event(to.process, ends(plan, *to)),
         });
@@ -218,8 +218,8 @@ fn text(wanted: &[Wanted]) -> String {
     let mut text = String::new();
     for (i, Wanted { of, start, end, .. }) in wanted.iter().enumerate() {
         let matching = match of {
-            Of::Section { .. } | Of::Pass(_) => "nested",
-            Of::Between(_) => "message",
+            Extent::Section { .. } | Extent::Pass(_) => "nested",
+            Extent::Between(_) => "message",
         };
         let _ = writeln!(
             text,
@@ -230,9 +230,9 @@ fn text(wanted: &[Wanted]) -> String {
     text
 }
 
-fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report, Cannot> {
-    let cannot = |e: &dyn std::fmt::Display| Cannot::now(e.to_string());
-    let trace = Trace::open(trace).map_err(|e| cannot(&e))?;
+fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report, ExperimentError> {
+    let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
+    let trace = Trace::open(trace).map_err(|e| machine_error(&e))?;
     let options = Options {
         table: Some(table),
         cull,
@@ -241,5 +241,5 @@ fn run(trace: &Path, table: Table, cull: Cull, confidence: f64) -> Result<Report
         compensate: Compensate::None,
         confidence,
     };
-    analyze(&trace, options, &mut |_| {}).map_err(|e| cannot(&e))
+    analyze(&trace, options, &mut |_| {}).map_err(|e| machine_error(&e))
 }

@@ -17,7 +17,7 @@ use super::exceeded::exceeded_once_in;
 use super::lines::lines;
 use super::machine::{Ended, Performed, Repetition};
 use super::numbering::{Cell, Mark};
-use crate::script::{Place, Plan, Timed};
+use crate::script::{Placement, Plan, Timed};
 
 /// A median below this many steps of the clock is known to a step only; the mean of many samples is
 /// known better.
@@ -78,14 +78,14 @@ pub(crate) fn combine(
         if done.is_empty() {
             continue;
         }
-        let about = About {
+        let info = SettingInfo {
             script: experiment.script_of(index).to_owned(),
             title: experiment.title_of(index).to_owned(),
             parameters: setting.parameters.clone(),
             placement: placement(&setting.plan, &done),
         };
         for sought in sought(&setting.plan) {
-            let Some(interval) = put_together(&sought, &about, &done, analysed, level) else {
+            let Some(interval) = put_together(&sought, &info, &done, analysed, level) else {
                 continue;
             };
             figures.insert((index, sought.timed), report.intervals.len());
@@ -100,7 +100,7 @@ pub(crate) fn combine(
         {
             report
                 .intervals
-                .extend(zero_check(p, &process.name, &about, &done, analysed, level));
+                .extend(zero_check(p, &process.name, &info, &done, analysed, level));
         }
     }
     report.lines = lines(experiment, &figures, &report.intervals, level);
@@ -108,7 +108,7 @@ pub(crate) fn combine(
 }
 
 /// Properties that all intervals of a setting have in common.
-struct About {
+struct SettingInfo {
     script: String,
     title: String,
     parameters: Vec<(String, String)>,
@@ -178,7 +178,7 @@ struct One<'a> {
 
 fn put_together<'a>(
     sought: &Sought<'a>,
-    about: &About,
+    info: &SettingInfo,
     done: &[&Repetition],
     analysed: &'a Analysed,
     level: f64,
@@ -190,7 +190,7 @@ fn put_together<'a>(
                 repetition: r.repetition,
             };
             let interval = (sought.of)(analysed, cell)?;
-            let null = Null::of(analysed, cell, sought.null_of)?.times(sought.nulls);
+            let null = Null::for_process(analysed, cell, sought.null_of)?.times(sought.nulls);
             let less = |e: &Option<Estimate>| e.as_ref().map(|e| e.value - null.ns);
             let figure = RepetitionFigure {
                 repetition: r.repetition + 1,
@@ -268,10 +268,10 @@ fn put_together<'a>(
             .push("one repetition: what repetitions differ by is not in the interval".to_owned());
     }
     whole.repeated = Some(Repeated {
-        script: about.script.clone(),
-        title: about.title.clone(),
-        parameters: about.parameters.iter().cloned().collect(),
-        placement: about.placement.clone(),
+        script: info.script.clone(),
+        title: info.title.clone(),
+        parameters: info.parameters.iter().cloned().collect(),
+        placement: info.placement.clone(),
         process: sought.process.to_owned(),
         step: sought.step,
         includes: sought.includes.to_owned(),
@@ -308,7 +308,7 @@ struct Null {
 }
 
 impl Null {
-    fn of(analysed: &Analysed, cell: Cell, process: usize) -> Option<Self> {
+    fn for_process(analysed: &Analysed, cell: Cell, process: usize) -> Option<Self> {
         let mean = |mark| Some(analysed.section(cell, process, mark)?.mean.as_ref()?.value);
         let (before, after) = (mean(Mark::NullBefore)?, mean(Mark::NullAfter)?);
         Some(Self {
@@ -374,7 +374,7 @@ fn quantiles(ones: &[One<'_>], level: f64) -> BTreeMap<String, Estimate> {
 fn zero_check(
     process: usize,
     name: &str,
-    about: &About,
+    info: &SettingInfo,
     done: &[&Repetition],
     analysed: &Analysed,
     level: f64,
@@ -413,10 +413,10 @@ fn zero_check(
     check.compensation.method = "none".to_owned();
     check.notes = vec!["the null step after the steps of a pass less that before them: 0 if stepping costs the same everywhere".to_owned()];
     check.repeated = Some(Repeated {
-        script: about.script.clone(),
-        title: about.title.clone(),
-        parameters: about.parameters.iter().cloned().collect(),
-        placement: about.placement.clone(),
+        script: info.script.clone(),
+        title: info.title.clone(),
+        parameters: info.parameters.iter().cloned().collect(),
+        placement: info.placement.clone(),
         process: name.to_owned(),
         step: None,
         includes: String::new(),
@@ -437,7 +437,7 @@ fn placement(plan: &Plan, done: &[&Repetition]) -> String {
             .map(|(process, cpu)| match cpu {
                 Some(cpu) => format!("{} on CPU {cpu}", process.name),
                 None => match &process.place {
-                    Place::Cpus(cpus) => format!("{} on CPUs {cpus:?}", process.name),
+                    Placement::Cpus(cpus) => format!("{} on CPUs {cpus:?}", process.name),
                     _ => format!("{} anywhere", process.name),
                 },
             })

@@ -49,7 +49,7 @@ pub(super) fn exceeded_once_in(
 mod tests {
     use super::*;
 
-    fn of(edges: &[f64], counts: &[u64]) -> Histogram {
+    fn histogram(edges: &[f64], counts: &[u64]) -> Histogram {
         Histogram {
             unit: "ns".to_owned(),
             edges: edges.to_vec(),
@@ -60,7 +60,7 @@ mod tests {
     /// 10 s with 90 samples of 100 ns, 9 of 1000 and 1 of 10 000 (middles of the bins).
     #[test]
     fn once_in_by_hand() {
-        let found = of(
+        let found = histogram(
             &[95.0, 105.0, 995.0, 1005.0, 9995.0, 10_005.0],
             &[90, 0, 9, 0, 1],
         );

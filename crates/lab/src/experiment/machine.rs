@@ -32,13 +32,13 @@ pub trait Machine {
         &self,
         experiment: &Experiment,
         trace: &Path,
-        tell: &mut dyn FnMut(Tell),
-    ) -> Result<Performed, Cannot>;
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Performed, ExperimentError>;
 }
 
 /// Progress of an experiment.
 #[derive(Clone, Copy, Debug)]
-pub enum Tell {
+pub enum Progress {
     /// Repetitions that are over, and their number in all.
     Repetition(usize, usize),
     /// The trace is being finalized: the share that is done, 0 to 1.
@@ -87,7 +87,7 @@ pub enum Ended {
 
 /// Why an experiment could not be performed.
 #[derive(Debug)]
-pub struct Cannot {
+pub struct ExperimentError {
     /// What was wrong, in words.
     pub text: String,
     /// The kind of cause.
@@ -105,42 +105,42 @@ pub enum Why {
     Interrupted,
 }
 
-impl Cannot {
-    pub(crate) fn now(text: impl Into<String>) -> Self {
+impl ExperimentError {
+    pub(crate) fn machine(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             why: Why::Machine,
         }
     }
 
-    pub(crate) fn wrong(text: impl Into<String>) -> Self {
+    pub(crate) fn input(text: impl Into<String>) -> Self {
         Self {
             why: Why::Input,
-            ..Self::now(text)
+            ..Self::machine(text)
         }
     }
 
     pub(crate) fn interrupted(text: impl Into<String>) -> Self {
         Self {
             why: Why::Interrupted,
-            ..Self::now(text)
+            ..Self::machine(text)
         }
     }
 }
 
-impl From<TraceError> for Cannot {
+impl From<TraceError> for ExperimentError {
     fn from(error: TraceError) -> Self {
         match error.exit_status() {
-            2 => Self::wrong(error.to_string()),
-            _ => Self::now(error.to_string()),
+            2 => Self::input(error.to_string()),
+            _ => Self::machine(error.to_string()),
         }
     }
 }
 
-impl fmt::Display for Cannot {
+impl fmt::Display for ExperimentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl core::error::Error for Cannot {}
+impl core::error::Error for ExperimentError {}

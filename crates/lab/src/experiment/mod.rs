@@ -22,7 +22,7 @@ mod numbering;
 mod perform;
 
 pub(crate) use combine::over;
-pub use machine::{Cannot, Ended, Machine, Performed, Repetition, Tell, Why};
+pub use machine::{Ended, ExperimentError, Machine, Performed, Progress, Repetition, Why};
 pub use numbering::{Cell, Mark, Numbering, TooMany};
 pub use perform::{Options, Outcome, perform};
 

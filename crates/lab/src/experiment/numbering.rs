@@ -78,7 +78,7 @@ impl Numbering {
     ///
     /// # Errors
     /// There are too many steps.
-    pub fn of(experiment: &Experiment) -> Result<Self, TooMany> {
+    pub fn new(experiment: &Experiment) -> Result<Self, TooMany> {
         let mut next = u64::from(FIRST);
         let mut settings = Vec::new();
         for (setting, repetitions) in experiment.settings() {

@@ -8,7 +8,7 @@ use undertick_report::document::Report;
 use super::Experiment;
 use super::analysis::{RATIO, analyse};
 use super::combine::combine;
-use super::machine::{Cannot, Ended, Machine, Performed, Tell};
+use super::machine::{Ended, ExperimentError, Machine, Performed, Progress};
 use super::numbering::Numbering;
 use crate::script::{Plan, Process, Verb};
 
@@ -48,10 +48,11 @@ pub fn perform(
     machine: &dyn Machine,
     trace: &Path,
     options: Options,
-    tell: &mut dyn FnMut(Tell),
-) -> Result<Outcome, Cannot> {
-    let numbering = Numbering::of(experiment).map_err(|e| Cannot::wrong(e.to_string()))?;
-    let performed = machine.perform(experiment, trace, tell)?;
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, ExperimentError> {
+    let numbering =
+        Numbering::new(experiment).map_err(|e| ExperimentError::input(e.to_string()))?;
+    let performed = machine.perform(experiment, trace, progress)?;
     let cull = |plan: &Plan| match options.cull {
         Some(cull) => cull,
         None if waits(plan) => Cull::None,

@@ -17,7 +17,10 @@ pub(super) fn drift(now: &Gathered, then: Gathered, level: f64) -> Drift {
     let both: Vec<(usize, usize)> = (now.hosts.iter().enumerate())
         .filter_map(|(h, host)| Some((h, *before.get(host.name.as_str())?)))
         .collect();
-    let (table, earlier) = (Table::of(&now.hosts), Table::of(&then.hosts));
+    let (table, earlier) = (
+        Table::from_hosts(&now.hosts),
+        Table::from_hosts(&then.hosts),
+    );
     let changes: Vec<Vec<Option<Figure>>> = (0..table.len())
         .map(|metric| {
             let place = earlier.place(table.id(metric));

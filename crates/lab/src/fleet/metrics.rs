@@ -36,7 +36,7 @@ struct Of1<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn of(hosts: &'a [Host]) -> Self {
+    pub(super) fn from_hosts(hosts: &'a [Host]) -> Self {
         let mut columns: Vec<Of1<'a>> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
         for (h, host) in hosts.iter().enumerate() {

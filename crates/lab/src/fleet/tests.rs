@@ -14,7 +14,7 @@ use super::*;
 struct Source(ChaCha8Rng);
 
 impl Source {
-    fn of(seed: u64) -> Self {
+    fn seeded(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
@@ -76,7 +76,7 @@ enum Bad {
 }
 
 fn survey(name: &str, model: &str, seed: u64, bad: Bad) -> Survey {
-    let mut source = Source::of(seed);
+    let mut source = Source::seeded(seed);
     let speed = match bad {
         Bad::SlowCpu => 1.5_f64.ln(),
         _ => 0.01 * source.student(6),
@@ -339,7 +339,7 @@ fn drift_against_last_week() {
     let then: Vec<Survey> = (0..60)
         .map(|i| survey(&format!("n{i}"), "Model 1", i, Bad::No))
         .collect();
-    let mut source = Source::of(9);
+    let mut source = Source::seeded(9);
     let now: Vec<Survey> = (then[2..].iter().cloned())
         .map(|mut survey| {
             for metric in &mut survey.metrics {

@@ -4,14 +4,14 @@ use undertick_estimate::{normal_quantile, student_beyond};
 use undertick_units::{Estimate, Interval};
 
 use super::analysis::{Run, Seen};
+use super::correlation::{Slope, deviations};
 use super::cpu_time::CpuTimes;
-use super::together::{Slope, deviations};
-use super::who::Who;
+use super::suspects::CpuUser;
 
 /// A process with whose activity the probe slows down.
 #[derive(Clone, Debug)]
 pub(super) struct Active {
-    pub(super) who: Who,
+    pub(super) user: CpuUser,
     /// How far the agreement of its use with the slowness exceeds chance, standard deviations.
     pub(super) deviations: f64,
     /// Number of bursts on which this is based.
@@ -47,30 +47,30 @@ pub(super) fn active(times: &CpuTimes, seen: &[Seen<'_>], run: &Run<'_>) -> Opti
         .collect();
     let slow: Vec<f64> = seen.iter().map(slowness).collect();
     let all = (bursts.first()?.0, bursts.last()?.1);
-    let looked: Vec<(&Who, f64, Vec<f64>)> = (times.everybody())
-        .map(|who| (who, times.used(who, &[all])[0], times.used(who, &bursts)))
+    let looked: Vec<(&CpuUser, f64, Vec<f64>)> = (times.everybody())
+        .map(|user| (user, times.used(user, &[all])[0], times.used(user, &bursts)))
         .filter(|(_, mean, _)| *mean >= LEAST_MEAN_USE)
         .collect();
     let limit = FALSE_ALARM / looked.len().max(1) as f64;
     // Of autocorrelated values every fourth counts, which is a rough choice.
     let degrees = (seen.len() / 4) as f64;
-    let related = looked.into_iter().filter_map(|(who, mean, uses)| {
+    let related = looked.into_iter().filter_map(|(user, mean, uses)| {
         let deviations = deviations(&uses, &slow, APART)?;
-        (student_beyond(deviations, degrees) < limit).then_some((who, mean, uses, deviations))
+        (student_beyond(deviations, degrees) < limit).then_some((user, mean, uses, deviations))
     });
-    let (who, mean, uses, deviations) = related.max_by(|a, b| a.3.total_cmp(&b.3))?;
-    let full = Full::of(&uses);
+    let (user, mean, uses, deviations) = related.max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let full = Full::from_uses(&uses);
     let slope = Slope::beside_drift(&uses, &slow)?;
     let slower = slope.value * full.use_cpus();
     if slower.is_nan() || slower < LEAST_SLOPE {
         return None;
     }
     Some(Active {
-        who: who.clone(),
+        user: user.clone(),
         deviations,
         bursts: uses.len(),
         full_use: full.use_cpus(),
-        time_share: full.share(mean, times.unsure(who, all), run.level),
+        time_share: full.share(mean, times.unsure(user, all), run.level),
         slowdown: within_what_was_seen(slowdown(&slope, &full, &uses, run.level), &slow),
     })
 }
@@ -129,7 +129,7 @@ impl Full {
     const FEWEST: usize = 4;
 
     /// Selects bursts between two in which the process was also active.
-    fn of(uses: &[f64]) -> Self {
+    fn from_uses(uses: &[f64]) -> Self {
         let ascending = |mut values: Vec<f64>| {
             values.sort_by(f64::total_cmp);
             values
@@ -231,7 +231,7 @@ mod tests {
         uses[10] = 0.84;
         uses[11] = 0.61;
         uses[14] = 0.7;
-        let full = Full::of(&uses);
+        let full = Full::from_uses(&uses);
         // Those between two of at least 0.6: indices 7 to 13.
         assert_eq!(full.0, [0.61, 0.76, 0.8, 0.8, 0.8, 0.8, 0.84]);
         close(full.use_cpus(), 0.8, 1e-12);
@@ -247,18 +247,18 @@ mod tests {
     #[test]
     fn what_is_used_by_one_that_is_hardly_seen() {
         // Never for a whole burst: it is assumed to get a CPU.
-        let full = Full::of(&[0.0, 0.2, 0.3, 0.0, 0.25]);
+        let full = Full::from_uses(&[0.0, 0.2, 0.3, 0.0, 0.25]);
         assert_eq!((full.use_cpus(), full.0.len()), (1.0, 0));
         let share = full.share(0.3, 0.1, 0.95);
         close(share.value, 0.3, 1e-12);
         close(share.interval.lo.unwrap(), 0.2, 1e-12);
         close(share.interval.hi.unwrap(), 0.4, 1e-12);
-        assert_eq!(Full::of(&[]).0.len(), 0);
+        assert_eq!(Full::from_uses(&[]).0.len(), 0);
         // Single bursts are all there is.
-        assert_eq!(Full::of(&[0.0, 0.9, 0.0, 0.8, 0.0]).0, [0.8, 0.9]);
-        assert_eq!(Full::of(&[0.0, 0.9, 0.0]).0, [0.9]);
+        assert_eq!(Full::from_uses(&[0.0, 0.9, 0.0, 0.8, 0.0]).0, [0.8, 0.9]);
+        assert_eq!(Full::from_uses(&[0.0, 0.9, 0.0]).0, [0.9]);
         // Four threads at once.
-        let full = Full::of(&[0.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.0]);
+        let full = Full::from_uses(&[0.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.0]);
         assert_eq!(full.0, [4.0; 4]);
         close(full.share(2.0, 0.0, 0.95).value, 0.5, 1e-12);
     }

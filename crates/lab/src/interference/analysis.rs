@@ -6,12 +6,12 @@ use undertick_report::document::Warning;
 use undertick_report::interference::{Disturber, Interruption, Loss, Peak, RateHistogram};
 use undertick_units::{Estimate, Interval};
 
-use super::bursts::{About, Burst, Sample, TakenOff};
+use super::bursts::{Burst, ProbeInfo, Sample, TakenOff};
 use super::cpu_time::Glance;
 use super::hits::{Apart, Hit, USUAL_LATENESS_NS, apart};
 use super::states::states;
 use super::stretches::Stretches;
-use super::who::Look;
+use super::suspects::Look;
 
 /// A burst in which other processes had the CPU for at least this share of its time counts as
 /// disturbed by a process.
@@ -20,7 +20,7 @@ const TAKEN_SHARE: f64 = 0.05;
 const FEWEST_BURSTS: usize = 6;
 
 /// The findings about a run.
-pub(super) struct Found {
+pub(super) struct RunAnalysis {
     pub(super) peaks: Vec<Peak>,
     pub(super) disturbers: Vec<Disturber>,
     pub(super) mean_loss: Estimate,
@@ -37,7 +37,7 @@ pub(super) struct Found {
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) bursts: &'a [Burst],
-    pub(super) about: About,
+    pub(super) probe_info: ProbeInfo,
     pub(super) looks: &'a [Look],
     /// Frequent readings of the CPU time of processes that used a CPU, between two looks.
     pub(super) glances: &'a [Glance],
@@ -67,7 +67,7 @@ impl<'a> Seen<'a> {
     ///
     /// A hit in the last sample lasts beyond the end of the burst, so only the time before the end
     /// counts. Otherwise bursts would be longer the more they are disturbed.
-    pub(super) fn of(burst: &'a Burst, long_ns: f64) -> Option<Self> {
+    pub(super) fn from_burst(burst: &'a Burst, long_ns: f64) -> Option<Self> {
         let mut apart = apart(burst);
         let mut wall_ns = burst.wall_ns();
         let last = burst.samples.len().saturating_sub(1);
@@ -154,15 +154,16 @@ impl<'a> Seen<'a> {
 const PARTS: [&str; 4] = ["slowed", "same-cpu-process", "host", "short"];
 
 /// Analyses a run; `None` if there is too little data.
-pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
+pub(super) fn analyse(run: &Run<'_>) -> Option<RunAnalysis> {
     let seen: Vec<Seen<'_>> = (run.bursts.iter())
-        .filter_map(|burst| Seen::of(burst, run.burst_ns))
+        .filter_map(|burst| Seen::from_burst(burst, run.burst_ns))
         .collect();
     let scale = Scale::best(&seen, run)?;
     let found = &scale.found;
-    let mix_ns_per_reference_ns =
-        run.about.mix_units as f64 / run.about.reference_turns as f64 / found.clean_rate.value;
-    let stretches = Stretches::of(run.looks, &seen);
+    let mix_ns_per_reference_ns = run.probe_info.mix_units as f64
+        / run.probe_info.reference_turns as f64
+        / found.clean_rate.value;
+    let stretches = Stretches::new(run.looks, &seen);
     let (peaks, disturbers) = states(&scale, &seen, &stretches, run);
     let parts: Vec<[f64; 4]> = seen
         .iter()
@@ -177,8 +178,8 @@ pub(super) fn analyse(run: &Run<'_>) -> Option<Found> {
         share: mean(&|p| p[i]),
     });
     let seconds = seen.iter().map(|s| s.wall_ns / 1e9).sum::<f64>();
-    let turns_per_second = median_reference_rate(&seen, run.about);
-    Some(Found {
+    let turns_per_second = median_reference_rate(&seen, run.probe_info);
+    Some(RunAnalysis {
         peaks,
         disturbers,
         mean_loss: mean(&|p| p.iter().sum()),
@@ -221,7 +222,7 @@ impl Scale {
             ..usual
         };
         let scales = TOGETHER.into_iter().filter_map(|together| {
-            let samples = rate_samples(seen, run.about, together);
+            let samples = rate_samples(seen, run.probe_info, together);
             let longest = seen.iter().map(|s| s.apart.plain.len()).max()?;
             Some(Self {
                 together: together.min(longest),
@@ -257,7 +258,7 @@ impl Scale {
 
 /// Averages `together` neighbouring samples of a burst into one. The remainder at its end also
 /// counts as one if it has half as many.
-fn rate_samples(seen: &[Seen<'_>], about: About, together: usize) -> Vec<RateSample> {
+fn rate_samples(seen: &[Seen<'_>], probe_info: ProbeInfo, together: usize) -> Vec<RateSample> {
     (seen.iter().enumerate())
         .flat_map(|(burst, seen)| {
             let plain = &seen.apart.plain;
@@ -271,8 +272,8 @@ fn rate_samples(seen: &[Seen<'_>], about: About, together: usize) -> Vec<RateSam
                 let per_s = |units: u64, ns: f64| units as f64 * part.len() as f64 / ns * 1e9;
                 RateSample {
                     burst: burst as u32,
-                    rate: per_s(about.mix_units, mix_ns),
-                    reference: per_s(about.reference_turns, reference_ns),
+                    rate: per_s(probe_info.mix_units, mix_ns),
+                    reference: per_s(probe_info.reference_turns, reference_ns),
                     seconds: (mix_ns + reference_ns) / 1e9,
                 }
             })
@@ -280,9 +281,9 @@ fn rate_samples(seen: &[Seen<'_>], about: About, together: usize) -> Vec<RateSam
         .collect()
 }
 
-fn median_reference_rate(seen: &[Seen<'_>], about: About) -> f64 {
+fn median_reference_rate(seen: &[Seen<'_>], probe_info: ProbeInfo) -> f64 {
     let mut rates: Vec<f64> = (seen.iter())
-        .map(|s| about.reference_turns as f64 / s.reference_ns * 1e9)
+        .map(|s| probe_info.reference_turns as f64 / s.reference_ns * 1e9)
         .collect();
     rates.sort_by(f64::total_cmp);
     rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN)

@@ -60,7 +60,7 @@ impl Burst {
 
 /// What the probe reports of itself before its first burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct ProbeInfo {
     /// Units of work in a block of the mix.
     pub mix_units: u64,
     /// Turns of the loop in a block of registers.
@@ -73,7 +73,7 @@ pub struct About {
 #[derive(Debug)]
 pub struct Decoder {
     ns_per_tick: f64,
-    about: About,
+    probe_info: ProbeInfo,
     /// The wide event whose payload is in the next record.
     wide: Option<u16>,
     late_ns: f64,
@@ -92,7 +92,7 @@ impl Decoder {
     pub fn new(ns_per_tick: f64) -> Self {
         Self {
             ns_per_tick,
-            about: About::default(),
+            probe_info: ProbeInfo::default(),
             wide: None,
             late_ns: 0.0,
             burst: None,
@@ -104,8 +104,8 @@ impl Decoder {
 
     /// What the probe has reported of itself so far.
     #[must_use]
-    pub fn about(&self) -> About {
-        self.about
+    pub fn probe_info(&self) -> ProbeInfo {
+        self.probe_info
     }
 
     /// Takes the next record of the probe's ring; returns a burst once it is complete. A burst with
@@ -151,9 +151,9 @@ impl Decoder {
 
     fn said(&mut self, event: u16, value: u64) {
         match event {
-            event::MIX_UNITS => self.about.mix_units = value,
-            event::REFERENCE_TURNS => self.about.reference_turns = value,
-            event::FOOTPRINT => self.about.footprint_bytes = value,
+            event::MIX_UNITS => self.probe_info.mix_units = value,
+            event::REFERENCE_TURNS => self.probe_info.reference_turns = value,
+            event::FOOTPRINT => self.probe_info.footprint_bytes = value,
             _ => {}
         }
     }
@@ -275,12 +275,12 @@ mod tests {
             }]
         );
         assert_eq!(bursts[0].wall_ns(), 121.0);
-        let about = decoder.about();
+        let probe_info = decoder.probe_info();
         assert_eq!(
             (
-                about.mix_units,
-                about.reference_turns,
-                about.footprint_bytes
+                probe_info.mix_units,
+                probe_info.reference_turns,
+                probe_info.footprint_bytes
             ),
             (1 << 33, 9, 4096)
         );

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant, SystemTime};
 use undertick_report::interference::{Line, Suspect};
 
 use super::analysis::{Seen, mean_over_bursts};
-use super::bursts::{About, Burst};
+use super::bursts::{Burst, ProbeInfo};
 use super::meter::{Aside, Heard, Request, clock_of, run_probe};
-use super::who::{Look, Who, look, use_between};
-use crate::experiment::Cannot;
+use super::suspects::{CpuUser, Look, look, use_between};
+use crate::experiment::ExperimentError;
 
 /// Time between two drains of the rings: 20 of some 50 us each second.
 const ROUND_EVERY: Duration = Duration::from_millis(50);
@@ -42,7 +42,7 @@ pub(super) struct State {
     /// bursts.
     remembered: Vec<(f64, f64)>,
     first_core: Option<f64>,
-    clean_uses: BTreeMap<Who, f64>,
+    clean_uses: BTreeMap<CpuUser, f64>,
     clean_lines: u32,
 }
 
@@ -58,16 +58,16 @@ impl State {
     pub(super) fn line(
         &mut self,
         bursts: &[Burst],
-        about: About,
-        uses: &BTreeMap<Who, f64>,
+        probe_info: ProbeInfo,
+        uses: &BTreeMap<CpuUser, f64>,
         cpu: Option<usize>,
         seconds: f64,
     ) -> Line {
         let seen: Vec<Seen<'_>> = (bursts.iter())
-            .filter_map(|burst| Seen::of(burst, self.burst_ns))
+            .filter_map(|burst| Seen::from_burst(burst, self.burst_ns))
             .collect();
         for s in &seen {
-            let turns = about.reference_turns.max(1) as f64;
+            let turns = probe_info.reference_turns.max(1) as f64;
             self.remembered.push((ratio(s), s.reference_ns / turns));
         }
         let from = self.remembered.len().saturating_sub(REMEMBERED);
@@ -90,7 +90,7 @@ impl State {
         if slowed_share < CLEAN && taken == 0.0 && !seen.is_empty() {
             self.remember(uses);
         }
-        let steal = cpu.and_then(|cpu| uses.get(&Who::Steal(cpu)));
+        let steal = cpu.and_then(|cpu| uses.get(&CpuUser::Steal(cpu)));
         Line {
             schema_version: 1,
             unix_s: SystemTime::now()
@@ -110,14 +110,14 @@ impl State {
     }
 
     /// Updates the mean uses in clean lines, over the last dozen or so.
-    fn remember(&mut self, uses: &BTreeMap<Who, f64>) {
+    fn remember(&mut self, uses: &BTreeMap<CpuUser, f64>) {
         self.clean_lines += 1;
         let weight = 1.0 / f64::from(self.clean_lines.min(12));
         for used in self.clean_uses.values_mut() {
             *used *= 1.0 - weight;
         }
-        for (who, used) in uses {
-            *self.clean_uses.entry(who.clone()).or_insert(0.0) += weight * used;
+        for (user, used) in uses {
+            *self.clean_uses.entry(user.clone()).or_insert(0.0) += weight * used;
         }
         self.clean_uses.retain(|_, used| *used > 1e-4);
     }
@@ -126,7 +126,7 @@ impl State {
     /// such a process, the CPU other than the probe's with the largest excess.
     fn suspects(
         &self,
-        uses: &BTreeMap<Who, f64>,
+        uses: &BTreeMap<CpuUser, f64>,
         cpu: Option<usize>,
         slowed: f64,
         taken: f64,
@@ -134,30 +134,30 @@ impl State {
         if slowed < CLEAN && taken == 0.0 {
             return Vec::new();
         }
-        let clean = |who: &Who| self.clean_uses.get(who).copied().unwrap_or(0.0);
-        let most = |wanted: &dyn Fn(&Who) -> bool| {
+        let clean = |user: &CpuUser| self.clean_uses.get(user).copied().unwrap_or(0.0);
+        let most = |wanted: &dyn Fn(&CpuUser) -> bool| {
             let more = (uses.iter())
-                .filter(|(who, _)| wanted(who))
-                .map(|(who, used)| (who, *used, used - clean(who)))
+                .filter(|(user, _)| wanted(user))
+                .map(|(user, used)| (user, *used, used - clean(user)))
                 .filter(|(_, _, more)| *more >= LEAST_USE);
             more.max_by(|a, b| a.2.total_cmp(&b.2))
         };
-        let process = most(&|who| matches!(who, Who::Processes(_)));
-        let other = || most(&|who| matches!(who, Who::Cpu(c) if Some(*c) != cpu));
+        let process = most(&|user| matches!(user, CpuUser::Processes(_)));
+        let other = || most(&|user| matches!(user, CpuUser::Cpu(c) if Some(*c) != cpu));
         let found = process.or_else(|| if taken > slowed { None } else { other() });
         let cause = if taken > slowed {
             "same-cpu-process"
         } else {
             "memory-traffic"
         };
-        let suspect = found.map(|(who, used, _)| Suspect {
-            name: match who {
-                Who::Processes(name) => name.clone(),
-                Who::Cpu(cpu) | Who::Steal(cpu) => format!("CPU {cpu}"),
+        let suspect = found.map(|(user, used, _)| Suspect {
+            name: match user {
+                CpuUser::Processes(name) => name.clone(),
+                CpuUser::Cpu(cpu) | CpuUser::Steal(cpu) => format!("CPU {cpu}"),
             },
             cause: cause.to_owned(),
             use_now: used,
-            use_when_clean: clean(who),
+            use_when_clean: clean(user),
         });
         suspect.into_iter().collect()
     }
@@ -187,8 +187,8 @@ fn quantile(values: impl Iterator<Item = f64>, p: f64) -> f64 {
     values.get(at).copied().unwrap_or(f64::NAN)
 }
 
-/// Measures until `stop`, or until the schedule's total is over; calls `told` with the line of each
-/// interval. The trace is kept only if `keep` says so.
+/// Measures until `stop`, or until the schedule's total is over; calls `on_line` with the line of
+/// each interval. The trace is kept only if `keep` says so.
 ///
 /// # Errors
 /// The probe could not be recorded.
@@ -197,8 +197,8 @@ pub fn watch(
     every: Duration,
     keep: bool,
     stop: &AtomicBool,
-    mut told: impl FnMut(&Line),
-) -> Result<(), Cannot> {
+    mut on_line: impl FnMut(&Line),
+) -> Result<(), ExperimentError> {
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
     let clock = clock_of(&request.facts)?;
@@ -226,21 +226,22 @@ pub fn watch(
         let tap = Heard::tap(&heard, ROUND_EVERY);
         let manifest = run_probe(request, &schedule, &request.trace, tap, |_| {
             if lines.since.elapsed() >= every {
-                told(&lines.next(&heard, &now, request.schedule.cpu));
+                on_line(&lines.next(&heard, &now, request.schedule.cpu));
             }
         })?;
-        let about = heard.borrow().about();
+        let probe_info = heard.borrow().probe_info();
         // The same work as before, so that rates stay comparable.
-        schedule.units = (about.mix_units > 0).then_some((about.mix_units, about.reference_turns));
+        schedule.units = (probe_info.mix_units > 0)
+            .then_some((probe_info.mix_units, probe_info.reference_turns));
         heard.borrow_mut().again();
         if manifest.exit.is_some_and(|exit| exit.interrupted) || keep {
             break;
         }
         std::fs::remove_dir_all(&request.trace)
-            .map_err(|e| Cannot::now(format!("{}: {e}", request.trace.display())))?;
+            .map_err(|e| ExperimentError::machine(format!("{}: {e}", request.trace.display())))?;
     }
     if !heard.borrow().bursts.is_empty() {
-        told(&lines.next(&heard, &now, request.schedule.cpu));
+        on_line(&lines.next(&heard, &now, request.schedule.cpu));
     }
     Ok(())
 }
@@ -260,15 +261,15 @@ impl Lines {
         now: &dyn Fn() -> Look,
         cpu: Option<usize>,
     ) -> Line {
-        let (about, bursts, used_s) = {
+        let (probe_info, bursts, used_s) = {
             let mut heard = heard.borrow_mut();
             let bursts = std::mem::take(&mut heard.bursts);
-            (heard.about(), bursts, heard.use_s())
+            (heard.probe_info(), bursts, heard.use_s())
         };
         let after = now();
         let uses = use_between(&self.before, &after);
         let seconds = self.since.elapsed().as_secs_f64();
-        let mut line = self.state.line(&bursts, about, &uses, cpu, seconds);
+        let mut line = self.state.line(&bursts, probe_info, &uses, cpu, seconds);
         line.own_use = (used_s - self.used_s) / seconds;
         (self.before, self.used_s, self.since) = (after, used_s, Instant::now());
         line

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::who::{Look, Who};
+use super::suspects::{CpuUser, Look};
 
 /// CPU time of one process at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,10 +92,10 @@ type Reading<'a> = (f64, f64, Option<&'a str>);
 
 /// The use of the processes of each name, piece by piece.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CpuTimes(BTreeMap<Who, Vec<Piece>>);
+pub(super) struct CpuTimes(BTreeMap<CpuUser, Vec<Piece>>);
 
 impl CpuTimes {
-    pub(super) fn of(looks: &[Look], glances: &[Glance]) -> Self {
+    pub(super) fn from_readings(looks: &[Look], glances: &[Glance]) -> Self {
         let mut readings: HashMap<i32, Vec<Reading<'_>>> = HashMap::new();
         let mut before = f64::NAN;
         for look in looks {
@@ -112,7 +112,7 @@ impl CpuTimes {
             let of = readings.entry(glance.pid).or_default();
             of.push((glance.at_ns, glance.used_ns, None));
         }
-        let mut times: BTreeMap<Who, Vec<Piece>> = BTreeMap::new();
+        let mut times: BTreeMap<CpuUser, Vec<Piece>> = BTreeMap::new();
         for of in readings.values_mut() {
             of.sort_by(|a, b| a.0.total_cmp(&b.0));
             // A kernel worker changes its name with its work. What it used before a look belongs to
@@ -124,8 +124,8 @@ impl CpuTimes {
                 // If the use has decreased, another process has the same number.
                 let used_ns = if now < then { now } else { now - then };
                 if let Some(name) = name.filter(|_| used_ns > 0.0 && to_ns > from_ns) {
-                    let who = Who::Processes(name.to_owned());
-                    times.entry(who).or_default().push(Piece {
+                    let user = CpuUser::Processes(name.to_owned());
+                    times.entry(user).or_default().push(Piece {
                         from_ns,
                         to_ns,
                         used_ns,
@@ -137,14 +137,14 @@ impl CpuTimes {
     }
 
     /// All processes that used CPU time.
-    pub(super) fn everybody(&self) -> impl Iterator<Item = &Who> {
+    pub(super) fn everybody(&self) -> impl Iterator<Item = &CpuUser> {
         self.0.keys()
     }
 
     /// CPUs used in each of these successive times, given as from and to, ns.
-    pub(super) fn used(&self, who: &Who, times: &[(f64, f64)]) -> Vec<f64> {
+    pub(super) fn used(&self, user: &CpuUser, times: &[(f64, f64)]) -> Vec<f64> {
         let mut used = vec![0.0; times.len()];
-        for piece in self.0.get(who).into_iter().flatten() {
+        for piece in self.0.get(user).into_iter().flatten() {
             let first = times.partition_point(|(_, to)| *to <= piece.from_ns);
             let inside = times[first..].iter().zip(&mut used[first..]);
             for ((from, to), used) in inside.take_while(|((from, _), _)| *from < piece.to_ns) {
@@ -157,8 +157,8 @@ impl CpuTimes {
 
     /// Of the CPUs used from one time to another, the amount that may have been used before or
     /// after: the use between two readings cannot be located.
-    pub(super) fn unsure(&self, who: &Who, (from, to): (f64, f64)) -> f64 {
-        let pieces = self.0.get(who).into_iter().flatten();
+    pub(super) fn unsure(&self, user: &CpuUser, (from, to): (f64, f64)) -> f64 {
+        let pieces = self.0.get(user).into_iter().flatten();
         let cut = pieces.filter(|piece| {
             let lies_across = |at: f64| piece.from_ns < at && at < piece.to_ns;
             lies_across(from) || lies_across(to)
@@ -169,7 +169,7 @@ impl CpuTimes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::who::Process;
+    use super::super::suspects::Process;
     use super::*;
 
     /// No process has this number: they are below 2^22.
@@ -227,9 +227,9 @@ mod tests {
         };
         // It ran from 20 to 70, and at 0.1 in the second interval.
         let glances = [glance(20.0, 1000.0), glance(70.0, 1050.0)];
-        let times = CpuTimes::of(&looks, &glances);
-        let named = |name: &str| Who::Processes(name.to_owned());
-        let everybody: Vec<&Who> = times.everybody().collect();
+        let times = CpuTimes::from_readings(&looks, &glances);
+        let named = |name: &str| CpuUser::Processes(name.to_owned());
+        let everybody: Vec<&CpuUser> = times.everybody().collect();
         assert_eq!(everybody, [&named("a"), &named("c"), &named("late")]);
         let bursts = [(0.0, 10.0), (10.0, 30.0), (40.0, 50.0), (90.0, 110.0)];
         let close = |found: &[f64], expected: &[f64]| {

@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 use super::mix::Mix;
 use super::probe::Schedule;
-use crate::experiment::Cannot;
+use crate::experiment::ExperimentError;
 
 /// A disturber that runs as long as this value lives.
 #[derive(Debug)]
@@ -23,14 +23,14 @@ impl Disturbance {
     /// moments. `probe_command` is as in a [`Request`](super::Request). It ends by itself after
     /// `total`, because a recording of this process ends only when all its children have.
     ///
+    /// # Errors
     /// No process could be started, or no temporary file could be created.
-    /// No process, or no temporary file, can be had.
     pub fn start(
         probe_command: &[OsString],
         mix: Mix,
         cpu: usize,
         total: Duration,
-    ) -> Result<Self, Cannot> {
+    ) -> Result<Self, ExperimentError> {
         let schedule = Schedule {
             cpu: Some(cpu),
             burst: Duration::from_millis(90),
@@ -43,17 +43,19 @@ impl Disturbance {
                 serde_json::to_writer(&file, &schedule)?;
                 Ok(file)
             })
-            .map_err(|e| Cannot::now(format!("no temporary file: {e}")))?;
+            .map_err(|e| ExperimentError::machine(format!("no temporary file: {e}")))?;
         let (program, arguments) = probe_command
             .split_first()
-            .ok_or_else(|| Cannot::now("no command for the disturber"))?;
+            .ok_or_else(|| ExperimentError::machine("no command for the disturber"))?;
         let child = Command::new(program)
             .args(arguments)
             .arg(file.path())
             .env_remove(undertick_ring::layout::SESSION_ENV)
             .stdin(Stdio::null())
             .spawn()
-            .map_err(|e| Cannot::now(format!("the disturber cannot be started: {e}")))?;
+            .map_err(|e| {
+                ExperimentError::machine(format!("the disturber cannot be started: {e}"))
+            })?;
         Ok(Self { child, _file: file })
     }
 

@@ -5,7 +5,7 @@ use undertick_units::{Estimate, Interval};
 
 use super::active::Active;
 use super::analysis::mean_over_bursts;
-use super::who::Who;
+use super::suspects::CpuUser;
 
 /// The disturbers behind the peaks that are not clean. Several peaks of samples with one cause and
 /// one name belong to one disturber. For each peak, by index, `shares` has the share of each burst
@@ -38,10 +38,10 @@ pub(super) fn disturbers(
         }
     }
     let is_active = |disturber: &Disturber| {
-        let named = active.map(|active| &active.who);
+        let named = active.map(|active| &active.user);
         disturber.cause == "memory-traffic"
             && named.is_some_and(
-                |who| matches!(who, Who::Processes(name) if Some(name) == disturber.name.as_ref()),
+                |user| matches!(user, CpuUser::Processes(name) if Some(name) == disturber.name.as_ref()),
             )
     };
     if let (Some(active), Some(disturber)) = (active, all.iter_mut().find(|d| is_active(d))) {

@@ -19,12 +19,12 @@ use undertick_trace::manifest::Manifest;
 use undertick_trace::record::{Request as Recording, Tell, Watch, record_watched};
 use undertick_trace::session::Settings;
 
-use super::analysis::{self, Found, Run};
-use super::bursts::{About, Burst, Decoder};
+use super::analysis::{self, Run, RunAnalysis};
+use super::bursts::{Burst, Decoder, ProbeInfo};
 use super::cpu_time::{Candidates, Glance, cpu_time_ns};
 use super::probe::Schedule;
-use super::who::{Look, look};
-use crate::experiment::Cannot;
+use super::suspects::{Look, look};
+use crate::experiment::ExperimentError;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -75,8 +75,8 @@ impl Heard {
         }))
     }
 
-    pub(super) fn about(&self) -> About {
-        self.decoder.about()
+    pub(super) fn probe_info(&self) -> ProbeInfo {
+        self.decoder.probe_info()
     }
 
     /// The tap for a recording.
@@ -113,12 +113,15 @@ impl Heard {
     }
 }
 
-/// Measures until the schedule is over, or until a signal ends the probe; calls `tell` with the
+/// Measures until the schedule is over, or until a signal ends the probe; calls `progress` with the
 /// share done.
 ///
 /// # Errors
 /// The probe could not be recorded, or it ended before it sent any data.
-pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interference, Cannot> {
+pub fn measure(
+    request: &Request,
+    mut progress: impl FnMut(f64),
+) -> Result<Interference, ExperimentError> {
     let ns_per_tick = request.facts.rate.claim.rate.ns_per_tick();
     let heard = Heard::new(ns_per_tick);
     let clock = clock_of(&request.facts)?;
@@ -135,7 +138,7 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
         &request.trace,
         watch,
         |elapsed| {
-            tell(elapsed.as_secs_f64() / total.as_secs_f64());
+            progress(elapsed.as_secs_f64() / total.as_secs_f64());
         },
     );
     let own_use = (own_use_s() - used) / begun.elapsed().as_secs_f64();
@@ -145,21 +148,23 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
     let heard = heard.borrow();
     let found = analysis::analyse(&Run {
         bursts: &heard.bursts,
-        about: heard.about(),
+        probe_info: heard.probe_info(),
         looks: &looks,
         glances: &glances,
         burst_ns: request.schedule.burst.as_nanos() as f64,
         cpu: request.schedule.cpu,
         level: request.level,
     })
-    .ok_or_else(|| Cannot::now("the probe was ended before its first burst was over"))?;
+    .ok_or_else(|| {
+        ExperimentError::machine("the probe was ended before its first burst was over")
+    })?;
     let unix_s = |ns: f64| {
         anchor.map_or(f64::NAN, |a| {
             (a.unix_ns as f64 + (ns - a.ticks as f64 * ns_per_tick)) / 1e9
         })
     };
     let interrupted = manifest.exit.is_some_and(|exit| exit.interrupted);
-    let mut document = document(request, heard.about(), &heard.bursts, found, &manifest);
+    let mut document = document(request, heard.probe_info(), &heard.bursts, found, &manifest);
     document.probe.begun_unix_s = unix_s(heard.bursts[0].begun_ns);
     document.probe.own_use = Some(own_use);
     document.interrupted = interrupted;
@@ -169,9 +174,9 @@ pub fn measure(request: &Request, mut tell: impl FnMut(f64)) -> Result<Interfere
 /// Makes the document, except for the time of day.
 pub(super) fn document(
     request: &Request,
-    about: About,
+    probe_info: ProbeInfo,
     bursts: &[Burst],
-    found: Found,
+    found: RunAnalysis,
     manifest: &Manifest,
 ) -> Interference {
     let schedule = &request.schedule;
@@ -188,7 +193,7 @@ pub(super) fn document(
             work: schedule.mix.unit().to_owned(),
             clean_rate: Some(found.clean_rate),
             cpu: schedule.cpu,
-            footprint_bytes: about.footprint_bytes,
+            footprint_bytes: probe_info.footprint_bytes,
             bursts: bursts.len() as u64,
             samples: found.samples,
             burst_s: schedule.burst.as_secs_f64(),
@@ -268,14 +273,14 @@ pub(super) fn run_probe(
     schedule: &Schedule,
     trace: &Path,
     watch: Watch,
-    mut tell: impl FnMut(Duration),
-) -> Result<Manifest, Cannot> {
+    mut progress: impl FnMut(Duration),
+) -> Result<Manifest, ExperimentError> {
     let file = tempfile::NamedTempFile::new()
         .and_then(|file| {
             serde_json::to_writer(&file, schedule)?;
             Ok(file)
         })
-        .map_err(|e| Cannot::now(format!("no temporary file: {e}")))?;
+        .map_err(|e| ExperimentError::machine(format!("no temporary file: {e}")))?;
     let mut command = request.probe_command.clone();
     command.push(file.path().as_os_str().to_owned());
     let recording = Recording {
@@ -290,9 +295,9 @@ pub(super) fn run_probe(
         perturbation: None,
         functions: None,
     };
-    let manifest = record_watched(recording, watch, &mut |told| {
-        if let Tell::Recording(_, elapsed) = told {
-            tell(elapsed);
+    let manifest = record_watched(recording, watch, &mut |update| {
+        if let Tell::Recording(_, elapsed) = update {
+            progress(elapsed);
         }
     })?;
     Ok(manifest)
@@ -302,17 +307,18 @@ pub(super) fn run_probe(
 ///
 /// # Errors
 /// There is no such file, or its content is not a schedule.
-pub fn probe_from(file: &Path) -> Result<(), Cannot> {
+pub fn probe_from(file: &Path) -> Result<(), ExperimentError> {
     let text = std::fs::read_to_string(file)
-        .map_err(|e| Cannot::now(format!("{}: {e}", file.display())))?;
-    let schedule =
-        serde_json::from_str(&text).map_err(|e| Cannot::now(format!("{}: {e}", file.display())))?;
+        .map_err(|e| ExperimentError::machine(format!("{}: {e}", file.display())))?;
+    let schedule = serde_json::from_str(&text)
+        .map_err(|e| ExperimentError::machine(format!("{}: {e}", file.display())))?;
     super::probe::probe(&schedule);
     Ok(())
 }
 
-pub(super) fn clock_of(facts: &Facts) -> Result<Source, Cannot> {
-    Source::open(facts.clock).map_err(|e| Cannot::now(format!("the trace clock: {e:?}")))
+pub(super) fn clock_of(facts: &Facts) -> Result<Source, ExperimentError> {
+    Source::open(facts.clock)
+        .map_err(|e| ExperimentError::machine(format!("the trace clock: {e:?}")))
 }
 
 /// CPU time of this process and of children that have ended, s.
@@ -367,7 +373,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn start(clock: Source, ns_per_tick: f64) -> Result<Self, Cannot> {
+    fn start(clock: Source, ns_per_tick: f64) -> Result<Self, ExperimentError> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let at_ns = move || clock.read_ticks() as f64 * ns_per_tick;
@@ -396,7 +402,7 @@ impl Watcher {
                 }
                 (looks, candidates.glances)
             })
-            .map_err(|e| Cannot::now(format!("no thread to watch who runs: {e}")))?;
+            .map_err(|e| ExperimentError::machine(format!("no thread to watch who runs: {e}")))?;
         Ok(Self { stop, thread })
     }
 

@@ -22,20 +22,20 @@ mod analysis;
 mod bursts;
 mod compare;
 mod continuous;
+mod correlation;
 mod cpu_time;
 mod disturbance;
 mod disturbers;
 mod hits;
 mod meter;
 mod mix;
-mod presence;
+mod occupancy;
 mod probe;
 mod states;
 mod stretches;
+mod suspects;
 #[cfg(test)]
 mod tests;
-mod together;
-mod who;
 
 pub use compare::against;
 pub use continuous::watch;

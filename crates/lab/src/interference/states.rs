@@ -13,9 +13,9 @@ use super::analysis::{Run, Scale, Seen, mean_over_bursts};
 use super::cpu_time::CpuTimes;
 use super::disturbers::disturbers;
 use super::hits::Hit;
-use super::presence::{present_ns, turn_ns};
+use super::occupancy::{occupied_ns, turn_ns};
 use super::stretches::Stretches;
-use super::who::{Suspect, Who};
+use super::suspects::{CpuUser, Suspect};
 
 /// Minimum number of bursts in which processes had the CPU: fewer, or a smaller share, are not a
 /// state of the machine but its housekeeping.
@@ -31,7 +31,7 @@ pub(super) fn states(
 ) -> (Vec<Peak>, Vec<Disturber>) {
     let mut peaks = memory_peaks(scale, seen.len(), stretches, run);
     peaks.extend(taken_peak(seen, stretches, run));
-    let active = active(&CpuTimes::of(run.looks, run.glances), seen, run);
+    let active = active(&CpuTimes::from_readings(run.looks, run.glances), seen, run);
     if let Some(active) = &active {
         peaks.extend(active_peak(&peaks, active, stretches));
     }
@@ -73,11 +73,11 @@ fn leave_the_rest_to_the_clean_one(peaks: &mut [Peak]) {
 /// The best suspect: a process is preferred to a CPU, whose use is the sum of those of its
 /// processes.
 fn best(suspects: &[Suspect], probes: Option<usize>) -> Option<&Suspect> {
-    let of = |wanted: fn(&Who) -> bool| suspects.iter().find(|s| wanted(&s.who));
-    of(|who| matches!(who, Who::Processes(_)))
-        .or_else(|| of(|who| matches!(who, Who::Steal(_))))
+    let of = |wanted: fn(&CpuUser) -> bool| suspects.iter().find(|s| wanted(&s.user));
+    of(|user| matches!(user, CpuUser::Processes(_)))
+        .or_else(|| of(|user| matches!(user, CpuUser::Steal(_))))
         .or_else(|| {
-            let other = |s: &&Suspect| matches!(s.who, Who::Cpu(cpu) if Some(cpu) != probes);
+            let other = |s: &&Suspect| matches!(s.user, CpuUser::Cpu(cpu) if Some(cpu) != probes);
             suspects.iter().find(other)
         })
 }
@@ -94,13 +94,13 @@ fn evidence(suspect: Option<&Suspect>, stretches: &Stretches) -> BTreeMap<String
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    let (kind, name) = match &suspect.who {
-        Who::Processes(name) => ("process", name.clone()),
-        Who::Cpu(cpu) => ("cpu", format!("CPU {cpu}")),
-        Who::Steal(cpu) => ("steal", format!("CPU {cpu}")),
+    let (kind, name) = match &suspect.user {
+        CpuUser::Processes(name) => ("process", name.clone()),
+        CpuUser::Cpu(cpu) => ("cpu", format!("CPU {cpu}")),
+        CpuUser::Steal(cpu) => ("steal", format!("CPU {cpu}")),
     };
     evidence.insert(kind.to_owned(), json!(name));
-    if let Some(cpu) = stretches.cpus.get(&suspect.who) {
+    if let Some(cpu) = stretches.cpus.get(&suspect.user) {
         evidence.insert("process_cpu".to_owned(), json!(cpu));
     }
     evidence
@@ -153,12 +153,12 @@ fn cause_of(
     stretches: &Stretches,
     probes: Option<usize>,
 ) -> &'static str {
-    match suspect.map(|s| &s.who) {
+    match suspect.map(|s| &s.user) {
         None => "unknown",
-        Some(Who::Steal(_)) => "host",
-        Some(Who::Cpu(_)) => "memory-traffic",
+        Some(CpuUser::Steal(_)) => "host",
+        Some(CpuUser::Cpu(_)) => "memory-traffic",
         // Samples in which the probe lost its CPU are not in any peak of samples.
-        Some(who) if probes.is_some() && stretches.cpus.get(who) == probes.as_ref() => {
+        Some(user) if probes.is_some() && stretches.cpus.get(user) == probes.as_ref() => {
             "same-cpu-process"
         }
         Some(_) => "memory-traffic",
@@ -170,11 +170,11 @@ fn cause_of(
 fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option<Peak> {
     let taken: Vec<&Seen<'_>> = seen.iter().filter(|s| s.is_taken()).collect();
     let turn_ns = turn_ns(&taken.iter().map(|s| s.lost_times()).collect::<Vec<_>>());
-    let present = |s: &Seen<'_>| match s.is_taken() {
-        true => present_ns(&s.lost_times(), s.wall_ns, turn_ns),
+    let occupied = |s: &Seen<'_>| match s.is_taken() {
+        true => occupied_ns(&s.lost_times(), s.wall_ns, turn_ns),
         false => 0.0,
     };
-    let state: Vec<f64> = seen.iter().map(|s| present(s) / s.wall_ns).collect();
+    let state: Vec<f64> = seen.iter().map(|s| occupied(s) / s.wall_ns).collect();
     let mut share = mean_over_bursts(&state, run.level);
     if taken.len() < FEWEST_TAKEN || share.value < LEAST_TAKEN {
         return None;
@@ -185,7 +185,7 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
         lo: bound(share.interval.lo.map(|lo| lo - more)),
         hi: bound(share.interval.hi),
     };
-    let walls: Vec<f64> = taken.iter().map(|s| present(s)).collect();
+    let walls: Vec<f64> = taken.iter().map(|s| occupied(s)).collect();
     // The work done in these bursts is known to one sample: less than one cannot be distinguished
     // from none.
     let own: Vec<f64> = (taken.iter().zip(&walls))
@@ -206,7 +206,9 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
             .to_owned(),
     );
     let suspects = stretches.suspects(&state);
-    let processes = suspects.iter().find(|s| matches!(s.who, Who::Processes(_)));
+    let processes = suspects
+        .iter()
+        .find(|s| matches!(s.user, CpuUser::Processes(_)));
     let mut evidence = evidence(processes, stretches);
     // If the activity hardly changes, no process agrees with it; then the busiest process on the
     // CPU is named.
@@ -251,7 +253,7 @@ fn turns_more(state: &[f64], run: &Run<'_>, turn_ns: f64) -> f64 {
 /// A process with whose activity the probe slows down, if that forms no separate peak. On a machine
 /// whose memory is never quiet, its state and the clean one merge.
 fn active_peak(peaks: &[Peak], active: &Active, stretches: &Stretches) -> Option<Peak> {
-    let Who::Processes(name) = &active.who else {
+    let CpuUser::Processes(name) = &active.user else {
         return None;
     };
     // A process that takes the CPU: its effect on the caches is also due to it.
@@ -282,10 +284,10 @@ fn evidence_of(active: &Active, stretches: &Stretches) -> BTreeMap<String, Value
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    if let Who::Processes(name) = &active.who {
+    if let CpuUser::Processes(name) = &active.user {
         evidence.insert("process".to_owned(), json!(name));
     }
-    if let Some(cpu) = stretches.cpus.get(&active.who) {
+    if let Some(cpu) = stretches.cpus.get(&active.user) {
         evidence.insert("process_cpu".to_owned(), json!(cpu));
     }
     evidence

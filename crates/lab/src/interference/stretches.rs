@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::analysis::Seen;
-use super::who::{Look, Suspect, Who, suspects, use_between};
+use super::suspects::{CpuUser, Look, Suspect, suspects, use_between};
 
 /// A process that used less of the probe's CPU than this is not reported as the busiest, CPUs.
 const LEAST_NAMED: f64 = 0.002;
@@ -11,47 +11,50 @@ const LEAST_NAMED: f64 = 0.002;
 /// The times between looks at the use of the CPUs, with the bursts in each.
 pub(super) struct Stretches {
     /// Indices of bursts, and CPU use.
-    all: Vec<(Vec<usize>, BTreeMap<Who, f64>)>,
+    all: Vec<(Vec<usize>, BTreeMap<CpuUser, f64>)>,
     /// CPU on which processes of a name were seen most.
-    pub(super) cpus: BTreeMap<Who, usize>,
+    pub(super) cpus: BTreeMap<CpuUser, usize>,
 }
 
 impl Stretches {
-    pub(super) fn of(looks: &[Look], seen: &[Seen<'_>]) -> Self {
+    pub(super) fn new(looks: &[Look], seen: &[Seen<'_>]) -> Self {
         let all = looks.windows(2).map(|pair| {
             let (from, to) = (pair[0].at_ns, pair[1].at_ns);
             let inside = |s: &Seen<'_>| (from..to).contains(&s.burst.begun_ns);
             let bursts = (0..seen.len()).filter(|&i| inside(&seen[i])).collect();
             (bursts, use_between(&pair[0], &pair[1]))
         });
-        let mut counts: BTreeMap<(Who, usize), f64> = BTreeMap::new();
+        let mut counts: BTreeMap<(CpuUser, usize), f64> = BTreeMap::new();
         for pair in looks.windows(2) {
             for (pid, process) in &pair[1].processes {
                 let then = pair[0].processes.get(pid).map_or(0.0, |p| p.ns);
                 if let Some(cpu) = process.cpu {
-                    let who = Who::Processes(process.name.clone());
-                    *counts.entry((who, cpu)).or_default() += (process.ns - then).max(0.0);
+                    let user = CpuUser::Processes(process.name.clone());
+                    *counts.entry((user, cpu)).or_default() += (process.ns - then).max(0.0);
                 }
             }
         }
-        let mut cpus: BTreeMap<Who, (usize, f64)> = BTreeMap::new();
-        for ((who, cpu), ns) in counts {
-            let best = cpus.entry(who).or_insert((cpu, ns));
+        let mut cpus: BTreeMap<CpuUser, (usize, f64)> = BTreeMap::new();
+        for ((user, cpu), ns) in counts {
+            let best = cpus.entry(user).or_insert((cpu, ns));
             if ns > best.1 {
                 *best = (cpu, ns);
             }
         }
         Self {
             all: all.collect(),
-            cpus: cpus.into_iter().map(|(who, (cpu, _))| (who, cpu)).collect(),
+            cpus: cpus
+                .into_iter()
+                .map(|(user, (cpu, _))| (user, cpu))
+                .collect(),
         }
     }
 
     /// The process that used most of a CPU, and how much of it, CPUs.
     pub(super) fn busiest_on(&self, cpu: Option<usize>) -> Option<(&str, f64)> {
         let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
-        for (who, used) in self.all.iter().flat_map(|(_, uses)| uses) {
-            if let (Who::Processes(name), true) = (who, self.cpus.get(who) == cpu.as_ref()) {
+        for (user, used) in self.all.iter().flat_map(|(_, uses)| uses) {
+            if let (CpuUser::Processes(name), true) = (user, self.cpus.get(user) == cpu.as_ref()) {
                 *totals.entry(name).or_insert(0.0) += used / self.all.len() as f64;
             }
         }
@@ -65,7 +68,7 @@ impl Stretches {
     }
 
     /// The times that contain bursts, with the mean of a quantity of these bursts.
-    fn with(&self, state: &[f64]) -> Vec<(f64, BTreeMap<Who, f64>)> {
+    fn with(&self, state: &[f64]) -> Vec<(f64, BTreeMap<CpuUser, f64>)> {
         let with_bursts = self.all.iter().filter(|(bursts, _)| !bursts.is_empty());
         with_bursts
             .map(|(bursts, uses)| {

@@ -10,15 +10,15 @@ use self::machine::{
     BURST, Duty, EVERY, MS, Phases, SLOWED_BUSY, SLOWED_BY, SLOWED_BY_BOTH, Simulated, simulate,
     simulate_beside, simulate_busy, simulate_with,
 };
-use super::analysis::{Found, Run, analyse};
-use super::bursts::{About, Burst, Sample, TakenOff};
+use super::analysis::{Run, RunAnalysis, analyse};
+use super::bursts::{Burst, ProbeInfo, Sample, TakenOff};
 use super::continuous::State;
-use super::who::use_between;
+use super::suspects::use_between;
 
-fn found(of: &Simulated) -> Found {
+fn found(of: &Simulated) -> RunAnalysis {
     analyse(&Run {
         bursts: &of.bursts,
-        about: of.about,
+        probe_info: of.probe_info,
         looks: &of.looks,
         glances: &of.glances,
         burst_ns: BURST,
@@ -28,7 +28,7 @@ fn found(of: &Simulated) -> Found {
     .expect("bursts")
 }
 
-fn slowed<'a>(found: &'a Found, of: &'a str) -> Vec<&'a Peak> {
+fn slowed<'a>(found: &'a RunAnalysis, of: &'a str) -> Vec<&'a Peak> {
     found
         .peaks
         .iter()
@@ -137,7 +137,7 @@ fn two_states_of_one_disturber_are_put_together() {
 }
 
 /// The memory hog among the disturbers found.
-fn hog<'a>(found: &'a Found, what: &str) -> &'a Disturber {
+fn hog<'a>(found: &'a RunAnalysis, what: &str) -> &'a Disturber {
     let named = (found.disturbers.iter()).find(|d| d.name.as_deref() == Some("memory hog"));
     let hog = named.unwrap_or_else(|| panic!("{what}: {:?} {:?}", found.disturbers, found.peaks));
     assert_eq!(hog.cause, "memory-traffic", "{what}");
@@ -352,7 +352,7 @@ fn little_or_odd_input_is_survived() {
         let simulated = simulate(3, quiet, slots);
         let run = Run {
             bursts: &simulated.bursts,
-            about: simulated.about,
+            probe_info: simulated.probe_info,
             looks: &[],
             glances: &[],
             burst_ns: BURST,
@@ -383,7 +383,7 @@ fn little_or_odd_input_is_survived() {
     simulated.bursts[5].samples.truncate(1);
     let _ = analyse(&Run {
         bursts: &simulated.bursts,
-        about: About::default(),
+        probe_info: ProbeInfo::default(),
         looks: &simulated.looks,
         glances: &simulated.glances,
         burst_ns: BURST,
@@ -429,12 +429,18 @@ fn the_continuous_meter_names_who_begins() {
             let mut state = State::new(BURST);
             let uses = |of: &Simulated| use_between(&of.looks[0], of.looks.last().unwrap());
             for line in quiet.bursts.chunks(3) {
-                let line = state.line(line, quiet.about, &uses(&quiet), Some(1), 5.0);
+                let line = state.line(line, quiet.probe_info, &uses(&quiet), Some(1), 5.0);
                 assert_eq!(line.suspects, [], "seed {seed}: {line:?}");
                 assert!(line.slowed_share < 0.1);
             }
             for bursts in disturbed.bursts.chunks(3) {
-                let line = state.line(bursts, disturbed.about, &uses(&disturbed), Some(1), 5.0);
+                let line = state.line(
+                    bursts,
+                    disturbed.probe_info,
+                    &uses(&disturbed),
+                    Some(1),
+                    5.0,
+                );
                 assert_eq!(line.suspects.len(), 1, "seed {seed}: {line:?}");
                 let suspect = &line.suspects[0];
                 assert_eq!(
@@ -462,7 +468,7 @@ fn what_lies_beyond_a_burst_does_not_count() {
         cpu: None,
         samples,
     };
-    let seen = super::analysis::Seen::of(&burst, BURST).unwrap();
+    let seen = super::analysis::Seen::from_burst(&burst, BURST).unwrap();
     assert!((seen.wall_ns - BURST).abs() < 1e-6, "{}", seen.wall_ns);
     assert!((seen.taken_ns - 0.99e6).abs() < 1e-6, "{}", seen.taken_ns);
 }

@@ -147,7 +147,7 @@ mod tests {
             );
             assert!(!experiment.title_of(index).is_empty());
         }
-        Numbering::of(&experiment).unwrap();
+        Numbering::new(&experiment).unwrap();
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) struct Figures<'a>(pub(super) &'a Report);
 
 impl<'a> Figures<'a> {
     /// The intervals of a script with these parameters.
-    pub(super) fn of(
+    pub(super) fn intervals(
         self,
         script: &'a str,
         with: With<'a>,
@@ -51,7 +51,7 @@ impl<'a> Figures<'a> {
         with: With<'a>,
         name: &str,
     ) -> Option<&'a IntervalReport> {
-        self.of(script, with).find(|i| i.name == name)
+        self.intervals(script, with).find(|i| i.name == name)
     }
 
     /// The figure to quote for the interval of that name, ns.
@@ -75,7 +75,7 @@ impl<'a> Figures<'a> {
         let is_it = |i: &&IntervalReport| {
             (i.repeated.as_ref()).is_some_and(|r| r.process == process && r.step == Some(number))
         };
-        typical(self.of(script, with).find(is_it)?)
+        typical(self.intervals(script, with).find(is_it)?)
     }
 
     /// A line with these parameters.
@@ -155,7 +155,7 @@ pub(super) fn bare(value: f64, unit: &str, method: &str, n: u64) -> Estimate {
 }
 
 /// Describes an item.
-pub(super) struct About {
+pub(super) struct ItemDescription {
     pub(super) id: String,
     pub(super) quantity: String,
     pub(super) unit: &'static str,
@@ -174,33 +174,38 @@ pub(super) fn ns_of(unit: &str) -> f64 {
 }
 
 /// Makes an item from a measurement in ns, converted to the item's unit, with the ratio.
-pub(super) fn item(about: About, measured_ns: Option<&Estimate>, missing: &str) -> Item {
-    let measured = measured_ns.map(|e| scaled(e.clone(), 1.0 / ns_of(about.unit), about.unit));
-    let printed = about.published.map_or("", |p| p.printed);
-    let value = about.published.map(|p| p.value);
+pub(super) fn item(
+    description: ItemDescription,
+    measured_ns: Option<&Estimate>,
+    missing: &str,
+) -> Item {
+    let measured =
+        measured_ns.map(|e| scaled(e.clone(), 1.0 / ns_of(description.unit), description.unit));
+    let printed = description.published.map_or("", |p| p.printed);
+    let value = description.published.map(|p| p.value);
     let mut notes: Vec<String> = Vec::new();
-    if about
+    if description
         .published
         .is_some_and(|p| p.printed != p.value.to_string())
     {
         notes.push(
-            format!("printed: {printed} {}", about.unit)
+            format!("printed: {printed} {}", description.unit)
                 .trim_end()
                 .to_owned(),
         );
     }
-    if !about.note.is_empty() {
-        notes.push(about.note);
+    if !description.note.is_empty() {
+        notes.push(description.note);
     }
     if measured.is_none() {
         notes.push(missing.to_owned());
     }
     Item {
-        id: about.id,
-        quantity: about.quantity,
-        unit: about.unit.to_owned(),
+        id: description.id,
+        quantity: description.quantity,
+        unit: description.unit.to_owned(),
         published: value,
-        formula: about.formula,
+        formula: description.formula,
         simulated: None,
         ratio: ratio(value, measured.as_ref()),
         measured,

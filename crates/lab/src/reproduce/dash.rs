@@ -17,7 +17,7 @@ const APART: f64 = 1.5;
 
 /// Adds the items and tables of table 17.
 pub(super) fn published_and_measured(found: &mut Reproduction, run: &Run, level: f64) {
-    let here = Here::of(run, level);
+    let here = Here::from_run(run, level);
     let simulated = simulated_spreads(level);
     let mut published = Vec::new();
     let mut measured = Vec::new();
@@ -161,7 +161,7 @@ struct Here {
 }
 
 impl Here {
-    fn of(run: &Run, level: f64) -> Self {
+    fn from_run(run: &Run, level: f64) -> Self {
         let each: Vec<Vec<Once>> = (run.repetitions.iter())
             .map(|r| repetition(r, run, level))
             .collect();

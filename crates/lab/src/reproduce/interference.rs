@@ -21,7 +21,7 @@ use memo::{INTERLACE_OFF, PrintedBin};
 /// the intervals.
 #[must_use]
 pub fn published(level: f64) -> Reproduction {
-    let found = Found::of(INTERLACE_OFF, level);
+    let found = PrintedPeaks::find(INTERLACE_OFF, level);
     let mut document = Reproduction {
         schema_version: 1,
         source: "interference".to_owned(),
@@ -66,13 +66,13 @@ pub fn published(level: f64) -> Reproduction {
 }
 
 /// The peaks of the bins as printed, and of those with doubtful digits at their extremes.
-struct Found {
+struct PrintedPeaks {
     peaks: Peaks,
     extremes: Vec<Peaks>,
 }
 
-impl Found {
-    fn of(bins: [PrintedBin; 28], level: f64) -> Option<Self> {
+impl PrintedPeaks {
+    fn find(bins: [PrintedBin; 28], level: f64) -> Option<Self> {
         let options = PeakOptions {
             level,
             ..PeakOptions::default()
@@ -174,7 +174,7 @@ fn table_of_items(found: &mut Reproduction, title: &str, text: &[&str], items: V
 /// Labels of the peaks in the table of bins.
 const MARKS: [&str; 3] = ["clean", "second", "third"];
 
-fn bins_table(found: &Found) -> Table {
+fn bins_table(found: &PrintedPeaks) -> Table {
     let peaks = &found.peaks;
     let n = peaks.n as f64;
     let clean = peaks.clean_rate.value;
@@ -226,7 +226,7 @@ fn per_cents(range: Option<(f64, f64)>) -> String {
     )
 }
 
-fn peaks_table(found: &Found, level: f64) -> Table {
+fn peaks_table(found: &PrintedPeaks, level: f64) -> Table {
     let rows = (found.peaks.peaks.iter().enumerate())
         .map(|(i, peak)| {
             let printed = memo::OFF_PEAKS.get(i);
@@ -286,7 +286,7 @@ fn third(peaks: &Peaks) -> Option<f64> {
 }
 
 /// The published conclusions, re-examined.
-fn findings(found: &Found) -> Vec<String> {
+fn findings(found: &PrintedPeaks) -> Vec<String> {
     let n = found.peaks.peaks.len();
     let disturbed = found.disturbed(|peak| &peak.sample_share);
     let time = found.disturbed(|peak| &peak.time_share);

@@ -10,10 +10,10 @@ mod conclusions;
 
 use super::Run;
 use super::compared::{
-    About, Figures, NOT_PERFORMED, Published, cell, item, published, sum, times, together,
+    Figures, ItemDescription, NOT_PERFORMED, Published, cell, item, published, sum, times, together,
 };
 use super::tables::words;
-use crate::experiment::{Cannot, Experiment, Performed};
+use crate::experiment::{Experiment, ExperimentError, Performed};
 use crate::primitives;
 use crate::traffic::{Turn, turns};
 
@@ -73,12 +73,12 @@ struct Quantity {
     what: &'static str,
     published: Option<Published>,
     formula: Option<f64>,
-    of: Of,
+    source: Source,
     note: &'static str,
 }
 
 /// Where a quantity is found.
-enum Of {
+enum Source {
     /// On one CPU the step of that name in a separate loop, with the clock read around it, because
     /// it is shorter there than the clock's step; on two CPUs these steps.
     Small(&'static str, &'static [(&'static str, u32)]),
@@ -91,12 +91,12 @@ enum Of {
     /// One-way wakeup as in the primitives, until the other process runs.
     OneWay,
     /// These steps and intervals, one after the other.
-    Sum(&'static [Of]),
+    Sum(&'static [Source]),
 }
 
 const SMALL: &str = "on one CPU in a loop of its own";
-const WAITING: Of = Of::Given(&[("B", 10)], &["B 10 wait to A 6"]);
-const NOTIFYING: Of = Of::Kept(&[("A", 11)]);
+const WAITING: Source = Source::Given(&[("B", 10)], &["B 10 wait to A 6"]);
+const NOTIFYING: Source = Source::Kept(&[("A", 11)]);
 
 const QUANTITIES: &[Quantity] = &[
     Quantity {
@@ -104,7 +104,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "wake another process",
         published: Some(WAKEUP),
         formula: None,
-        of: Of::Kept(&[("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)]),
+        source: Source::Kept(&[("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)]),
         note: "of a process that waits; on one CPU those after which the waker went on",
     },
     Quantity {
@@ -112,7 +112,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "give the processor away: block, until the other runs",
         published: Some(BLOCK),
         formula: None,
-        of: Of::Given(
+        source: Source::Given(
             &[("A", 2), ("A", 6), ("A", 12), ("B", 4), ("B", 18)],
             &[
                 "A 2 block to B 18",
@@ -129,7 +129,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "wait for something, until the other runs",
         published: Some(WAIT),
         formula: None,
-        of: WAITING,
+        source: WAITING,
         note: "on one CPU the waits after which another ran; on two below 0 where it ran before",
     },
     Quantity {
@@ -137,7 +137,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "wait for nothing",
         published: Some(published(230.0, "230")),
         formula: None,
-        of: Of::Small("wait for nothing", &[("B", 16)]),
+        source: Source::Small("wait for nothing", &[("B", 16)]),
         note: SMALL,
     },
     Quantity {
@@ -145,7 +145,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "notify nobody",
         published: Some(published(237.0, "237")),
         formula: Some(NOTIFY.value),
-        of: Of::Small("notify nobody", &[("B", 8), ("B", 13)]),
+        source: Source::Small("notify nobody", &[("B", 8), ("B", 13)]),
         note: SMALL,
     },
     Quantity {
@@ -153,7 +153,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "add an event",
         published: Some(ADD),
         formula: None,
-        of: Of::Small("add event", &[("B", 9), ("B", 14)]),
+        source: Source::Small("add event", &[("B", 9), ("B", 14)]),
         note: SMALL,
     },
     Quantity {
@@ -161,7 +161,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "delete an event",
         published: Some(published(235.0, "235")),
         formula: None,
-        of: Of::Small("delete event", &[("B", 15)]),
+        source: Source::Small("delete event", &[("B", 15)]),
         note: SMALL,
     },
     Quantity {
@@ -169,7 +169,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "notify one that waits",
         published: None,
         formula: Some(NOTIFY.value + A_WAITER.value),
-        of: NOTIFYING,
+        source: NOTIFYING,
         note: "not printed by itself: 200 us and 100 us for each that waits",
     },
     Quantity {
@@ -177,7 +177,7 @@ const QUANTITIES: &[Quantity] = &[
         what: "block and wakeup: from before the wakeup until the other runs",
         published: Some(published(2000.0, "about 2 ms, in us: 2000")),
         formula: Some(BLOCK.value + WAKEUP.value),
-        of: Of::OneWay,
+        source: Source::OneWay,
         note: "",
     },
     Quantity {
@@ -185,13 +185,13 @@ const QUANTITIES: &[Quantity] = &[
         what: "add an event, wait for it, notify",
         published: Some(published(1800.0, "about 1.8 ms, in us: 1800")),
         formula: Some(ADD.value + WAIT.value + NOTIFY.value + A_WAITER.value),
-        of: Of::Sum(&[Of::Small("add event", &[("B", 9)]), WAITING, NOTIFYING]),
+        source: Source::Sum(&[Source::Small("add event", &[("B", 9)]), WAITING, NOTIFYING]),
         note: "a sum of three figures, as published",
     },
 ];
 
 /// One placement of the script's processes.
-struct Place {
+struct Placement {
     id: &'static str,
     script: &'static str,
     /// The placement as the primitives name it.
@@ -199,14 +199,14 @@ struct Place {
     title: &'static str,
 }
 
-const PLACES: [Place; 2] = [
-    Place {
+const PLACEMENTS: [Placement; 2] = [
+    Placement {
         id: "same-cpu",
         script: ONE_CPU,
         place: "same cpu as A",
         title: "The script on one CPU, as published",
     },
-    Place {
+    Placement {
         id: "other-cpu",
         script: TWO_CPUS,
         place: "other cpu than A",
@@ -221,40 +221,42 @@ struct Here<'a> {
     turns: &'a [Turned],
 }
 
-impl Of {
-    fn measured(&self, here: Here<'_>, place: &Place, backend: &str) -> Option<Estimate> {
+impl Source {
+    fn measured(&self, here: Here<'_>, placement: &Placement, backend: &str) -> Option<Estimate> {
         let with = [("backend", backend)];
         let figures = here.figures;
         let turned = |steps: &[(&str, u32)], which: fn(&Turn) -> &Option<Estimate>| {
-            let of_steps = of_steps(here.turns, place.script, backend, steps);
+            let of_steps = of_steps(here.turns, placement.script, backend, steps);
             let found: Vec<&Estimate> = of_steps.filter_map(|turn| which(turn).as_ref()).collect();
             together(&found)
         };
         match self {
-            Self::Kept(steps) if place.script == ONE_CPU => turned(steps, |turn| &turn.kept),
-            Self::Given(steps, _) if place.script == ONE_CPU => turned(steps, |turn| &turn.given),
-            Self::Small(name, _) if place.script == ONE_CPU => {
+            Self::Kept(steps) if placement.script == ONE_CPU => turned(steps, |turn| &turn.kept),
+            Self::Given(steps, _) if placement.script == ONE_CPU => {
+                turned(steps, |turn| &turn.given)
+            }
+            Self::Small(name, _) if placement.script == ONE_CPU => {
                 figures.typical("events", &with, name).cloned()
             }
             Self::Small(_, steps) | Self::Kept(steps) => {
                 let found: Vec<&Estimate> = (steps.iter())
-                    .filter_map(|(process, n)| figures.step(place.script, &with, process, *n))
+                    .filter_map(|(process, n)| figures.step(placement.script, &with, process, *n))
                     .collect();
                 together(&found)
             }
             Self::Given(_, names) => {
                 let found: Vec<&Estimate> = (names.iter())
-                    .filter_map(|name| figures.typical(place.script, &with, name))
+                    .filter_map(|name| figures.typical(placement.script, &with, name))
                     .collect();
                 together(&found)
             }
             Self::OneWay => {
-                let with = [("backend", backend), ("place", place.place)];
+                let with = [("backend", backend), ("place", placement.place)];
                 figures.typical("wake", &with, "wake-up, one way").cloned()
             }
             Self::Sum(parts) => {
                 let parts: Option<Vec<Estimate>> = (parts.iter())
-                    .map(|part| part.measured(here, place, backend))
+                    .map(|part| part.measured(here, placement, backend))
                     .collect();
                 sum(&parts?)
             }
@@ -282,7 +284,7 @@ pub fn turned(
     performed: &Performed,
     trace: &Trace,
     level: f64,
-) -> Result<Vec<Turned>, Cannot> {
+) -> Result<Vec<Turned>, ExperimentError> {
     let turns = turns(experiment, performed, trace, level)?;
     Ok((turns.into_iter())
         .map(|turn| {
@@ -324,17 +326,17 @@ pub fn reproduction(report: &Report, turns: &[Turned]) -> Reproduction {
         findings: Vec::new(),
         interrupted: false,
     };
-    let places = PLACES
+    let placements = PLACEMENTS
         .iter()
-        .filter(|p| figures.of(p.script, &[]).next().is_some());
-    for place in places {
-        of_place(&mut found, here, place);
+        .filter(|p| figures.intervals(p.script, &[]).next().is_some());
+    for placement in placements {
+        add_placement(&mut found, here, placement);
     }
     notify(&mut found, figures);
     quantum(&mut found, figures);
-    if !PLACES
+    if !PLACEMENTS
         .iter()
-        .any(|p| p.id == "other-cpu" && figures.of(p.script, &[]).next().is_some())
+        .any(|p| p.id == "other-cpu" && figures.intervals(p.script, &[]).next().is_some())
     {
         found.findings.push(
             "The script was performed on one CPU only: there is no second one here.".to_owned(),
@@ -346,7 +348,7 @@ pub fn reproduction(report: &Report, turns: &[Turned]) -> Reproduction {
     found
 }
 
-fn of_place(found: &mut Reproduction, here: Here<'_>, place: &Place) {
+fn add_placement(found: &mut Reproduction, here: Here<'_>, placement: &Placement) {
     let mut rows = Vec::new();
     for quantity in QUANTITIES {
         let printed = quantity.published.map_or("–", |p| p.printed);
@@ -357,16 +359,16 @@ fn of_place(found: &mut Reproduction, here: Here<'_>, place: &Place) {
                 .map_or_else(|| "–".to_owned(), |f| format!("{f:.0}")),
         );
         for backend in BACKENDS {
-            let measured = quantity.of.measured(here, place, backend);
-            let about = About {
-                id: format!("traffic/{}/{backend}/{}", quantity.id, place.id),
-                quantity: format!("{}, {backend}, {}", quantity.what, place.id),
+            let measured = quantity.source.measured(here, placement, backend);
+            let description = ItemDescription {
+                id: format!("traffic/{}/{backend}/{}", quantity.id, placement.id),
+                quantity: format!("{}, {backend}, {}", quantity.what, placement.id),
                 unit: "us",
                 published: quantity.published,
                 formula: quantity.formula,
                 note: quantity.note.to_owned(),
             };
-            let item = item(about, measured.as_ref(), NOT_PERFORMED);
+            let item = item(description, measured.as_ref(), NOT_PERFORMED);
             row.push(cell(measured.as_ref()));
             row.push(times(item.ratio));
             found.items.push(item);
@@ -378,7 +380,7 @@ fn of_place(found: &mut Reproduction, here: Here<'_>, place: &Place) {
         columns.extend([backend.to_owned(), "times".to_owned()]);
     }
     found.tables.push(Table {
-        title: place.title.to_owned(),
+        title: placement.title.to_owned(),
         text: vec![
             "times: published over measured, so many times faster it is here. By formula: the sum of the parts as \
              published. The null step is taken off."
@@ -410,7 +412,7 @@ fn notify(found: &mut Reproduction, figures: Figures<'_>) {
         ];
         let mut row = vec![backend.to_owned()];
         for (id, what, published, measured) in parts {
-            let about = About {
+            let description = ItemDescription {
                 id: format!("traffic/notify/{id}/{backend}"),
                 quantity: format!("{what}, {backend}, same-cpu"),
                 unit: "us",
@@ -418,7 +420,7 @@ fn notify(found: &mut Reproduction, figures: Figures<'_>) {
                 formula: None,
                 note: "a line through 1 to 16 that wait".to_owned(),
             };
-            let item = item(about, measured, NOT_PERFORMED);
+            let item = item(description, measured, NOT_PERFORMED);
             row.extend([cell(measured), times(item.ratio)]);
             found.items.push(item);
         }
@@ -462,7 +464,7 @@ fn quantum(found: &mut Reproduction, figures: Figures<'_>) {
         ("A", published(1454.0, "1454")),
         ("B", published(1511.0, "1511")),
     ] {
-        let about = About {
+        let description = ItemDescription {
             id: format!("traffic/quantum/oneself/{process}"),
             quantity: format!("the quantum runs out, oneself as successor, {process}"),
             unit: "us",
@@ -471,9 +473,9 @@ fn quantum(found: &mut Reproduction, figures: Figures<'_>) {
             note: "here: sched_yield with nobody else; the scheduler is asked and chooses the same process again"
                 .to_owned(),
         };
-        found.items.push(item(about, yielded, NOT_PERFORMED));
+        found.items.push(item(description, yielded, NOT_PERFORMED));
     }
-    let about = |id: &str, quantity: &str, note: &str| About {
+    let description = |id: &str, quantity: &str, note: &str| ItemDescription {
         id: format!("traffic/quantum/{id}"),
         quantity: quantity.to_owned(),
         unit: "us",
@@ -483,7 +485,7 @@ fn quantum(found: &mut Reproduction, figures: Figures<'_>) {
     };
     let offered = figures.typical("yield", &[], "yield to another");
     found.items.push(item(
-        about(
+        description(
             "yield-another",
             "offer the CPU to another that takes it, and get it back",
             "two sched_yield, two switches; not published",
@@ -494,7 +496,7 @@ fn quantum(found: &mut Reproduction, figures: Figures<'_>) {
     let name = "until the quantum has run out and comes back";
     let ran_out = figures.typical("quantum", &[], name);
     found.items.push(item(
-        about(
+        description(
             "two-spinning",
             "a real quantum run-out between two that spin, until it comes back",
             "one quantum of its own and one of the other's: how long a quantum is, not what running out costs, so it \

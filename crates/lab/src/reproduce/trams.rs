@@ -12,7 +12,9 @@ mod memory;
 pub use five::{Contended, contended};
 
 use super::Run;
-use super::compared::{About, Figures, NOT_PERFORMED, Published, cell, item, published, times};
+use super::compared::{
+    Figures, ItemDescription, NOT_PERFORMED, Published, cell, item, published, times,
+};
 use super::tables::words;
 use crate::primitives;
 
@@ -220,7 +222,7 @@ fn single(found: &mut Reproduction, figures: Figures<'_>) {
                 of.or_else(|| Some(interval.repeated.as_ref()?.typical.clone()))
             })
             .map(|e| undertick_estimate::scaled(e, 1.0 / single.of, "ns"));
-        let about = About {
+        let description = ItemDescription {
             id: format!("trams/{}", single.id),
             quantity: single.what.to_owned(),
             unit: "us",
@@ -228,7 +230,7 @@ fn single(found: &mut Reproduction, figures: Figures<'_>) {
             formula: None,
             note: single.note.to_owned(),
         };
-        let item = item(about, measured.as_ref(), NOT_PERFORMED);
+        let item = item(description, measured.as_ref(), NOT_PERFORMED);
         rows.push(vec![
             single.what.to_owned(),
             single.published.printed.to_owned(),

@@ -97,7 +97,7 @@ fn found(gettimeofday: f64, event64: f64) -> Reproduction {
         interval(CONTENDED, &of, "A", Some(1), "lock", 460.0),
         interval(CONTENDED, &of, "A", Some(3), "unlock", 13.0),
     ];
-    let locks = [Contended::of("spin", &[samples()])];
+    let locks = [Contended::from_samples("spin", &[samples()])];
     reproduction(
         &report(intervals, lines),
         &report(contended, Vec::new()),
@@ -180,7 +180,7 @@ fn the_published_slope() {
 
 #[test]
 fn anomalies_are_put_down_to_one_cause_each() {
-    let found = Contended::of("spin", &[samples(), samples()]);
+    let found = Contended::from_samples("spin", &[samples(), samples()]);
     assert_eq!(found.ns.len(), 200);
     let counts = [
         found.anomalies,
@@ -232,7 +232,7 @@ fn conclusions_follow_from_the_figures() {
         ns: vec![100.0; 50],
         anomalies: 0,
         share_of_time: 0.0,
-        ..Contended::of("spin", &[])
+        ..Contended::from_samples("spin", &[])
     };
     assert!(two_modes(&even).expect("samples").contains("spin: no;"));
 }

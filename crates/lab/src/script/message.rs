@@ -15,7 +15,7 @@ pub struct BadScript {
 impl BadScript {
     /// Makes an error at a byte of a script.
     pub(crate) fn at(text: &str, at: usize, why: String) -> Self {
-        let (line, column) = Lines::of(text).place(at);
+        let (line, column) = Lines::new(text).place(at);
         Self {
             line,
             column,
@@ -57,7 +57,7 @@ pub(crate) struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    pub(crate) fn of(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         let ends = text.bytes().enumerate().filter(|&(_, b)| b == b'\n');
         let begins = core::iter::once(0).chain(ends.map(|(i, _)| i + 1));
         Self {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn places_by_hand() {
-        let lines = Lines::of("ab\n\u{e4}\u{f6}x\n");
+        let lines = Lines::new("ab\n\u{e4}\u{f6}x\n");
         assert_eq!(lines.place(0), (1, 1));
         assert_eq!(lines.place(2), (1, 3));
         assert_eq!(lines.place(3), (2, 1));
@@ -144,6 +144,6 @@ mod tests {
         assert_eq!(lines.place(9), (3, 1));
         assert_eq!(lines.place(900), (3, 1));
         assert_eq!(lines.line(7), 2);
-        assert_eq!(Lines::of("").place(0), (1, 1));
+        assert_eq!(Lines::new("").place(0), (1, 1));
     }
 }

@@ -25,7 +25,8 @@ mod verb;
 pub use message::BadScript;
 pub use parse::{Script, Setting};
 pub use plan::{
-    Between, Channel, Length, Line, Lock, Place, Plan, Point, Process, Region, Stamps, Step, Timed,
+    Between, Channel, Length, Line, Lock, Placement, Plan, Point, Process, Region, Stamps, Step,
+    Timed,
 };
 pub use verb::{
     Backend, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, RecordKind, RegionKind, Verb,

@@ -70,7 +70,7 @@ fn read(text: &str) -> Result<Script> {
     )?;
     let seed = constant(&root, "seed", (0, u64::MAX), 1)?;
     few_enough(&root, sweep.settings())?;
-    let lines = Lines::of(text);
+    let lines = Lines::new(text);
     let mut settings = Vec::new();
     for index in 0..sweep.settings() {
         let scope = sweep.setting(index);

@@ -3,7 +3,7 @@
 use super::field::Given;
 use super::head::Names;
 use super::message::{Bad, Origin, Result};
-use super::plan::Place;
+use super::plan::Placement;
 
 /// CPU numbers are below this.
 const MOST_CPUS: usize = 8192;
@@ -11,22 +11,22 @@ const MOST_CPUS: usize = 8192;
 /// Maximum number of CPUs in a list.
 const LONGEST_LIST: usize = 1024;
 
-/// Makes a place relative to a process.
-type Of = fn(usize) -> Place;
+/// Makes a placement relative to a process.
+type RelativePlacement = fn(usize) -> Placement;
 
 /// The forms that name another process.
-const OTHERS: [(&str, Of); 4] = [
-    ("same cpu as ", Place::SameCpu),
-    ("other cpu than ", Place::OtherCpu),
-    ("same core as ", Place::SameCore),
-    ("other core than ", Place::OtherCore),
+const OTHERS: [(&str, RelativePlacement); 4] = [
+    ("same cpu as ", Placement::SameCpu),
+    ("other cpu than ", Placement::OtherCpu),
+    ("same core as ", Placement::SameCore),
+    ("other core than ", Placement::OtherCore),
 ];
 
 /// Reads the place of process `own`.
-pub(super) fn read(given: &Given<String>, own: usize, processes: &Names) -> Result<Place> {
+pub(super) fn read(given: &Given<String>, own: usize, processes: &Names) -> Result<Placement> {
     let text = given.value.as_str();
     if text == "any" {
-        return Ok(Place::Any);
+        return Ok(Placement::Any);
     }
     for (form, place) in OTHERS {
         let Some(name) = text.strip_prefix(form) else {
@@ -54,7 +54,7 @@ pub(super) fn read(given: &Given<String>, own: usize, processes: &Names) -> Resu
         );
         return Err(given.from.bad(why));
     };
-    Ok(Place::Cpus(cpus))
+    Ok(Placement::Cpus(cpus))
 }
 
 /// Parses `0,2-3`: sorted, without duplicates.
@@ -84,17 +84,18 @@ fn cpus(list: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-fn other(place: &Place) -> Option<usize> {
+fn other(place: &Placement) -> Option<usize> {
     match *place {
-        Place::Any | Place::Cpus(_) => None,
-        Place::SameCpu(p) | Place::OtherCpu(p) | Place::SameCore(p) | Place::OtherCore(p) => {
-            Some(p)
-        }
+        Placement::Any | Placement::Cpus(_) => None,
+        Placement::SameCpu(p)
+        | Placement::OtherCpu(p)
+        | Placement::SameCore(p)
+        | Placement::OtherCore(p) => Some(p),
     }
 }
 
 /// Checks that no process's place depends on itself.
-pub(super) fn check(places: &[Place], from: &[Origin]) -> Result<()> {
+pub(super) fn check(places: &[Placement], from: &[Origin]) -> Result<()> {
     for (own, from) in from.iter().enumerate() {
         let mut at = own;
         for _ in 0..places.len() {

@@ -97,7 +97,7 @@ pub struct Process {
     /// Whether it starts inside its last blocking step and waits to be woken.
     pub starts_blocked: bool,
     /// Where it may run.
-    pub place: Place,
+    pub place: Placement,
     /// Number of copies. Only the first one reads the clock. Each replica shares the locks with all
     /// others, but has its own channels, control and regions: replica n of one process works with
     /// replica n of the others.
@@ -122,7 +122,7 @@ pub struct Process {
 
 /// Where a process may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Placement {
     /// Wherever the scheduler puts it.
     Any,
     /// On one of these CPUs.

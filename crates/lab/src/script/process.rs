@@ -4,7 +4,7 @@ use super::field::{Fields, Given};
 use super::head::{Names, TOP_VALUES};
 use super::message::{Bad, Origin, Result};
 use super::place;
-use super::plan::{Place, Process, Step};
+use super::plan::{Placement, Process, Step};
 use super::raw::Table;
 use super::step::{Declared, Does, Made};
 use super::sweep::Scope;
@@ -104,7 +104,9 @@ pub(super) fn read(
                 .as_ref()
                 .map_or_else(Origin::default, |g| g.from.clone()),
         );
-        let place = given.map_or(Ok(Place::Any), |g| place::read(&g, own, declared.processes))?;
+        let place = given.map_or(Ok(Placement::Any), |g| {
+            place::read(&g, own, declared.processes)
+        })?;
         let (process, mark) = one(
             fields,
             place,
@@ -115,14 +117,14 @@ pub(super) fn read(
         processes.all.push(process);
         processes.marks.push(mark);
     }
-    let all: Vec<Place> = processes.all.iter().map(|p| p.place.clone()).collect();
+    let all: Vec<Placement> = processes.all.iter().map(|p| p.place.clone()).collect();
     place::check(&all, &places)?;
     Ok(processes)
 }
 
 fn one(
     fields: Fields<'_>,
-    place: Place,
+    place: Placement,
     name: &str,
     declared: &Declared<'_>,
     line: &dyn Fn(usize) -> usize,

@@ -133,7 +133,7 @@ pub trait Words: Copy + PartialEq + Sized + 'static {
 
     /// The value of a word.
     #[must_use]
-    fn of(word: &str) -> Option<Self> {
+    fn from_word(word: &str) -> Option<Self> {
         let found = Self::WORDS.iter().find(|(name, _)| *name == word);
         found.map(|(_, value)| *value)
     }

@@ -10,11 +10,11 @@
 //! lock maps to its one lock, and every channel and backend to its messages and events. Such a
 //! trace contains no kernel evidence.
 
-mod actor;
-mod cast;
+mod processes;
 mod repetition;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -25,9 +25,11 @@ use undertick_trace::made::{self, Made, MadeRing};
 use undertick_trace::manifest;
 
 use self::repetition::Ran;
-use crate::experiment::{Cannot, Cell, Experiment, Machine, Numbering, Performed, Tell};
+use crate::experiment::{
+    Cell, Experiment, ExperimentError, Machine, Numbering, Performed, Progress,
+};
 use crate::jobs;
-use crate::script::{Place, Plan, Verb};
+use crate::script::{Placement, Plan, Verb};
 
 /// A simulated Cm*.
 #[derive(Clone, Debug)]
@@ -46,7 +48,7 @@ impl Simulated {
     ///
     /// # Errors
     /// There is no such machine, or the file does not describe one.
-    pub fn named(name: &str) -> Result<Self, Cannot> {
+    pub fn named(name: &str) -> Result<Self, ExperimentError> {
         let (of, os) = match name.rsplit_once(':') {
             Some((of, "medusa")) => (of, Os::Medusa),
             Some((of, "staros")) => (of, Os::StarOs),
@@ -57,13 +59,13 @@ impl Simulated {
             return Ok(simulated);
         }
         let text = input::text(of.as_ref(), Kind::SCRIPT).map_err(|e| {
-            Cannot::wrong(format!(
+            ExperimentError::input(format!(
                 "--machine {name}: no such machine, and no file of parameters ({e}); there are here, \
                  cmstar, cmstar:staros, cmstar:medusa, or a file like crates/cmstar/parameters.toml"
             ))
         })?;
-        let parameters =
-            Parameters::parse(&text).map_err(|bad| Cannot::wrong(format!("{of}: {bad}")))?;
+        let parameters = Parameters::parse(&text)
+            .map_err(|bad| ExperimentError::input(format!("{of}: {bad}")))?;
         Ok(Self {
             parameters,
             ..simulated
@@ -99,12 +101,12 @@ impl Machine for Simulated {
         &self,
         experiment: &Experiment,
         trace: &Path,
-        tell: &mut dyn FnMut(Tell),
-    ) -> Result<Performed, Cannot> {
-        let cannot = |e: &dyn std::fmt::Display| Cannot::now(e.to_string());
-        let numbering = Numbering::of(experiment).map_err(|e| cannot(&e))?;
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Performed, ExperimentError> {
+        let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
+        let numbering = Numbering::new(experiment).map_err(|e| machine_error(&e))?;
         let order = experiment.order();
-        let all = self.run_all(experiment, &numbering, &order, tell);
+        let all = self.run_all(experiment, &numbering, &order, progress);
         let mut performed = Performed::default();
         let (mut rings, mut at_ns) = (Vec::new(), 0);
         let (mut reading_ns, mut too_slow) = (Vec::new(), 0);
@@ -125,7 +127,9 @@ impl Machine for Simulated {
                 "{too_slow} readings of the clock took longer than its low word lasts: they are left out"
             ));
         }
-        made::write(trace, made, &rings, &mut |share| tell(Tell::Keeping(share)))?;
+        made::write(trace, made, &rings, &mut |share| {
+            progress(Progress::Keeping(share))
+        })?;
         Ok(performed)
     }
 }
@@ -141,12 +145,15 @@ impl Simulated {
         experiment: &Experiment,
         numbering: &Numbering,
         order: &[Cell],
-        tell: &mut dyn FnMut(Tell),
+        progress: &mut dyn FnMut(Progress),
     ) -> Vec<Ran> {
         let all = order.len();
         let run = |cell: &Cell| repetition::run(self, experiment, numbering, *cell);
         jobs::run(order, run, &mut |share| {
-            tell(Tell::Repetition((share * all as f64).round() as usize, all));
+            progress(Progress::Repetition(
+                (share * all as f64).round() as usize,
+                all,
+            ));
             true
         })
         .unwrap_or_default() // nobody stops it
@@ -207,13 +214,13 @@ fn lacks(plan: &Plan, processors: usize) -> Option<String> {
     let processes: u32 = plan.processes.iter().map(|p| p.replicas).sum();
     for process in &plan.processes {
         match &process.place {
-            Place::SameCore(_) => {
+            Placement::SameCore(_) => {
                 return Some(format!(
                     "{}: a Cm has one processor, so there is no other thread of its core",
                     process.name
                 ));
             }
-            Place::Cpus(cpus) if cpus.iter().all(|cpu| *cpu >= processors) => {
+            Placement::Cpus(cpus) if cpus.iter().all(|cpu| *cpu >= processors) => {
                 return Some(format!(
                     "{}: its place is beyond the {processors} Cms (from 0)",
                     process.name

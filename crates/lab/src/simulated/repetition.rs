@@ -7,10 +7,10 @@ use undertick_cmstar::{Machine, Moment, ProcessId, Stopped};
 use undertick_trace::made::MadeRing;
 
 use super::Simulated;
-use super::actor::{Actor, Board};
-use super::cast;
+use super::processes;
+use super::worker::{RepetitionState, Worker};
 use crate::experiment::{Cell, Ended, Experiment, Numbering, Repetition};
-use crate::script::{Place, Plan};
+use crate::script::{Placement, Plan};
 
 /// The result of a repetition.
 pub(super) struct Ran {
@@ -55,29 +55,33 @@ pub(super) fn run(
         };
     }
     let seed = (cell.setting as u64) << 32 | u64::from(cell.repetition);
-    let mut on: Machine<Actor> = Machine::new(&machine.parameters, machine.os, seed);
-    let board = Arc::new(Board::default());
-    let started = cast::start(&mut on, machine, plan, (numbering, cell), &board);
+    let mut on: Machine<Worker> = Machine::new(&machine.parameters, machine.os, seed);
+    let state = Arc::new(RepetitionState::default());
+    let started = processes::start(&mut on, machine, plan, (numbering, cell), &state);
     repetition.ended = watch(&mut on, plan, &started);
-    repetition.passes = board.passes();
-    repetition.seconds = board.seconds();
-    let places = cast::places(machine, plan);
-    repetition.cpus = (plan.processes.iter().zip(&places))
-        .map(|(process, cms)| (process.place != Place::Any).then_some(cms[0]))
+    repetition.passes = state.passes();
+    repetition.seconds = state.seconds();
+    let placements = processes::placements(machine, plan);
+    repetition.cpus = (plan.processes.iter().zip(&placements))
+        .map(|(process, cms)| (process.place != Placement::Any).then_some(cms[0]))
         .collect();
     let duration_ns = on.now().ns();
     let first_pid = 1 + 1000 * cell.setting as i32;
-    let actors = on.into_programs();
-    let reading_ns = actors.iter().flat_map(|a| &a.reading_ns).copied().collect();
-    let too_slow = actors.iter().map(|a| a.too_slow).sum();
-    let rings = (actors.into_iter().zip(started))
-        .filter(|(actor, _)| !actor.records.is_empty())
-        .map(|(actor, (p, _, _))| MadeRing {
+    let workers = on.into_programs();
+    let reading_ns = workers
+        .iter()
+        .flat_map(|a| &a.reading_ns)
+        .copied()
+        .collect();
+    let too_slow = workers.iter().map(|a| a.too_slow).sum();
+    let rings = (workers.into_iter().zip(started))
+        .filter(|(worker, _)| !worker.records.is_empty())
+        .map(|(worker, (p, _, _))| MadeRing {
             pid: first_pid + p as i32,
             tid: first_pid + p as i32,
             name: plan.processes[p].name.clone(),
-            records: actor.records,
-            true_ns: actor.true_ns,
+            records: worker.records,
+            true_ns: worker.true_ns,
         })
         .collect();
     Ran {
@@ -90,7 +94,7 @@ pub(super) fn run(
 }
 
 /// Runs the machine until all processes that count are done, or none progresses.
-fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> Ended {
+fn watch(on: &mut Machine<Worker>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> Ended {
     let timeout = plan.timeout.saturating_mul(SLOWER).as_nanos();
     let timeout = Moment::from_ns(u64::try_from(timeout).unwrap_or(u64::MAX / 2));
     let awaited = || {
@@ -105,7 +109,7 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
         // waits in vain.
         let some_done = awaited().any(|one| on.program(one.2).is_done());
         let at: Vec<(u64, usize)> = (awaited())
-            .map(|one| on.program(one.2).whereabouts())
+            .map(|one| on.program(one.2).position())
             .collect();
         let stands_still = before.as_ref() == Some(&at);
         match stopped {
@@ -114,12 +118,12 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
             Stopped::Stuck => {
                 return Ended::Failed(format!(
                     "all wait for each other: {}",
-                    whereabouts(on, plan, started)
+                    positions(on, plan, started)
                 ));
             }
             Stopped::Limit if some_done && stands_still => return Ended::Done,
             Stopped::Limit if on.now() >= timeout => {
-                return Ended::TimedOut(whereabouts(on, plan, started));
+                return Ended::TimedOut(positions(on, plan, started));
             }
             Stopped::Limit => before = Some(at),
         }
@@ -127,11 +131,11 @@ fn watch(on: &mut Machine<Actor>, plan: &Plan, started: &[(usize, usize, Process
 }
 
 /// Describes the position of every process, in words.
-fn whereabouts(on: &Machine<Actor>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> String {
+fn positions(on: &Machine<Worker>, plan: &Plan, started: &[(usize, usize, ProcessId)]) -> String {
     let mut text = String::new();
     for (p, _, id) in started {
         let process = &plan.processes[*p];
-        let (pass, step) = on.program(*id).whereabouts();
+        let (pass, step) = on.program(*id).position();
         let separator = if text.is_empty() { "" } else { "; " };
         let name = &process.name;
         let step = step

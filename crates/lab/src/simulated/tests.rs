@@ -11,7 +11,9 @@ use undertick_trace::read::Trace;
 use undertick_trace::schema;
 
 use super::Simulated;
-use crate::experiment::{Ended, Experiment, Machine as _, Options, Outcome, Tell, Why, perform};
+use crate::experiment::{
+    Ended, Experiment, Machine as _, Options, Outcome, Progress, Why, perform,
+};
 
 const TICK_NS: i64 = 2000;
 
@@ -216,7 +218,7 @@ wakeup = "A"
         .perform(
             &experiment(text),
             &dir.path().join("t.ut"),
-            &mut |_: Tell| {},
+            &mut |_: Progress| {},
         )
         .unwrap();
     let Ended::Failed(why) = &done.repetitions[0].ended else {
@@ -267,7 +269,7 @@ fn the_scripts_that_ship() {
         let experiment = experiment(text);
         let machine = Simulated::published(Os::Medusa);
         let done = machine
-            .perform(&experiment, &dir.path().join("t.ut"), &mut |_: Tell| {})
+            .perform(&experiment, &dir.path().join("t.ut"), &mut |_: Progress| {})
             .unwrap();
         assert_eq!(done.repetitions.len(), experiment.order().len());
         for repetition in &done.repetitions {

@@ -30,7 +30,7 @@ pub(super) fn run<C: TickClock>(
         interrupted: false,
     };
     let mut document = looped.empty_document(estimator);
-    let found = if estimator == Estimator::Stepped {
+    let readings = if estimator == Estimator::Stepped {
         let cycles = stepped::expected_cycles(looped);
         pace.begin = Instant::now();
         stepped::run(looped, &mut truth, &mut pace, cycles, &mut go_on)
@@ -40,7 +40,7 @@ pub(super) fn run<C: TickClock>(
     document.cycles = pace.cycles;
     document.seconds = pace.begin.elapsed().as_secs_f64();
     document.interrupted = pace.interrupted;
-    found.tell(looped, &truth, level, &mut document)?;
+    readings.write_to(looped, &truth, level, &mut document)?;
     if truth.cycles() < 2 {
         return Err(Failed::TooShort);
     }
@@ -48,14 +48,15 @@ pub(super) fn run<C: TickClock>(
 }
 
 /// The accumulated readings.
-pub(super) enum Found {
+pub(super) enum CountedReadings {
     Counts(Box<LoopCounts>),
     /// With the seconds spent on waiting for edges and ends of windows.
     Stepped(Box<Stepper>, f64),
 }
 
-impl Found {
-    fn tell<C: TickClock>(
+impl CountedReadings {
+    /// Writes the results into the document.
+    fn write_to<C: TickClock>(
         &self,
         looped: &Loop<'_, C>,
         truth: &Truth,
@@ -130,7 +131,7 @@ fn plain<C: TickClock>(
     truth: &mut Truth,
     pace: &mut Pace,
     go_on: &mut impl FnMut(f64) -> bool,
-) -> Found {
+) -> CountedReadings {
     let width = looped.ticks.len();
     let mut counts = Box::new(LoopCounts::new(width - 1));
     let mut kept: Vec<i64> = Vec::with_capacity(BATCH as usize * width);
@@ -158,7 +159,7 @@ fn plain<C: TickClock>(
             whole.clear();
         }
         if !goes_on {
-            return Found::Counts(counts);
+            return CountedReadings::Counts(counts);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use undertick_clock::slow::TickClock;
 use undertick_estimate::slow::{Move, Stepper};
 
-use super::counted::Found;
+use super::counted::CountedReadings;
 use super::pace::{Pace, Truth};
 use super::run::Loop;
 use super::script::Length;
@@ -41,7 +41,7 @@ pub(super) fn run<C: TickClock>(
     pace: &mut Pace,
     cycles: u64,
     go_on: &mut impl FnMut(f64) -> bool,
-) -> Found {
+) -> CountedReadings {
     let seed = SEED
         ^ looped
             .clock
@@ -72,7 +72,7 @@ pub(super) fn run<C: TickClock>(
                     stepper.push(&looped.ticks);
                 }
                 if !pace.goes_on(go_on) {
-                    return Found::Stepped(stepper, waited.as_secs_f64());
+                    return CountedReadings::Stepped(stepper, waited.as_secs_f64());
                 }
             }
             Move::Hold { until } => {

@@ -4,14 +4,14 @@ use undertick_report::audit::{Audit, Clock};
 use undertick_report::survey::{Better, Metric, Scale};
 use undertick_units::{Estimate, Interval};
 
-use super::Found;
+use super::SurveyResults;
 
 const GROUP: &str = "clocks";
 /// The rate by which a step is converted may be wrong by this share: the worst bound of a rate
 /// measured over a few milliseconds.
 const RATE_ERROR: f64 = 1e-4;
 
-pub(super) fn add(found: &mut Found, audit: &Audit) {
+pub(super) fn add(found: &mut SurveyResults, audit: &Audit) {
     let chosen = audit.clocks.iter().find(|c| c.name == audit.chosen);
     let ids = ["clock.step", "clock.rate", "clock.apart"];
     let metrics = match chosen {

@@ -6,7 +6,7 @@ use undertick_report::interference::Interference;
 use undertick_report::survey::{Better, Metric, Scale};
 use undertick_units::Estimate;
 
-use super::{Found, INTERRUPTED, Request};
+use super::{INTERRUPTED, Request, SurveyResults};
 use crate::interference::{Request as Meter, measure};
 
 /// Duration of the probe.
@@ -15,7 +15,7 @@ const LENGTH: Duration = Duration::from_secs(15);
 const QUICK_LENGTH: Duration = Duration::from_secs(4);
 
 /// Measures and adds the figures; without a meter, or if it fails, they are reported as missing.
-pub(super) fn add(found: &mut Found, request: Request<'_>, tell: impl FnMut(f64)) {
+pub(super) fn add(found: &mut SurveyResults, request: Request<'_>, progress: impl FnMut(f64)) {
     let Some(meter) = request.meter else {
         return found.lack("interference.*", "not measured: no meter was asked for");
     };
@@ -25,14 +25,14 @@ pub(super) fn add(found: &mut Found, request: Request<'_>, tell: impl FnMut(f64)
         true => QUICK_LENGTH,
         false => LENGTH,
     });
-    match measure(&meter, tell) {
+    match measure(&meter, progress) {
         Ok(measured) => {
             found.interrupted |= measured.interrupted;
             metrics(&measured).into_iter().for_each(|m| found.add(m));
             found.warnings.extend(measured.warnings);
         }
         Err(_) if request.stopped() => found.lack("interference.*", INTERRUPTED),
-        Err(cannot) => found.lack("interference.*", format!("not measured: {}", cannot.text)),
+        Err(error) => found.lack("interference.*", format!("not measured: {}", error.text)),
     }
 }
 

@@ -8,8 +8,8 @@ use undertick_report::document::{Repeated, Report};
 use undertick_report::survey::{Better, Metric, Scale};
 
 use self::chosen::{CHOSEN, Chosen, Wanted};
-use super::{Found, KEEPING, PRIMITIVES, Request};
-use crate::experiment::{self, Ended, Experiment, Machine, Options, Outcome, Tell};
+use super::{KEEPING, PRIMITIVES, Request, SurveyResults};
+use crate::experiment::{self, Ended, Experiment, Machine, Options, Outcome, Progress};
 
 /// Number of fresh processes for each setting, on which the interval is based.
 const REPETITIONS: i64 = 10;
@@ -22,10 +22,10 @@ const MOST_WARNINGS: usize = 20;
 
 /// Performs the primitives and adds their metrics.
 pub(super) fn add(
-    found: &mut Found,
+    found: &mut SurveyResults,
     machine: &dyn Machine,
     request: Request<'_>,
-    tell: &mut dyn FnMut(&'static str, f64),
+    progress: &mut dyn FnMut(&'static str, f64),
 ) {
     let experiment = match experiment(request.quick) {
         Ok(experiment) => experiment,
@@ -39,18 +39,18 @@ pub(super) fn add(
                 cull: None,
                 confidence: request.level,
             };
-            let mut told = |told: Tell| match told {
-                Tell::Repetition(done, all) => {
+            let mut on_progress = |update: Progress| match update {
+                Progress::Repetition(done, all) => {
                     let share = done as f64 / all.max(1) as f64;
-                    tell(PRIMITIVES.0, between(PRIMITIVES.1, KEEPING.1, share));
+                    progress(PRIMITIVES.0, between(PRIMITIVES.1, KEEPING.1, share));
                 }
-                Tell::Keeping(share) => {
-                    tell(KEEPING.0, between(KEEPING.1, super::INTERFERENCE.1, share))
+                Progress::Keeping(share) => {
+                    progress(KEEPING.0, between(KEEPING.1, super::INTERFERENCE.1, share))
                 }
             };
             let trace = dir.path().join("survey.ut");
-            experiment::perform(&experiment, machine, &trace, options, &mut told)
-                .map_err(|cannot| cannot.text)
+            experiment::perform(&experiment, machine, &trace, options, &mut on_progress)
+                .map_err(|error| error.text)
         });
     match outcome {
         Ok(outcome) => figures(found, &experiment, &outcome),
@@ -58,13 +58,13 @@ pub(super) fn add(
     }
 }
 
-fn fail(found: &mut Found, why: String) {
+fn fail(found: &mut SurveyResults, why: String) {
     lack_all(found, &why);
     found.failed = Some(why);
 }
 
 /// Reports all of these metrics as missing.
-pub(super) fn lack_all(found: &mut Found, why: &str) {
+pub(super) fn lack_all(found: &mut SurveyResults, why: &str) {
     let Ok(experiment) = experiment(true) else {
         return found.lack("primitives.*", why);
     };
@@ -132,7 +132,7 @@ fn shorten(script: &mut toml::Table) {
     }
 }
 
-fn figures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
+fn figures(found: &mut SurveyResults, experiment: &Experiment, outcome: &Outcome) {
     found.interrupted |= outcome.performed.interrupted;
     for (index, (setting, _)) in experiment.settings().enumerate() {
         let script = experiment.script_of(index);
@@ -154,11 +154,11 @@ fn figures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
         }
     }
     let lacking = |code: &str| code == "lacking";
-    let told = outcome.report.warnings.iter().filter(|w| !lacking(&w.code));
+    let passed_on = outcome.report.warnings.iter().filter(|w| !lacking(&w.code));
     found
         .warnings
-        .extend(told.clone().take(MOST_WARNINGS).cloned());
-    if told.count() > MOST_WARNINGS {
+        .extend(passed_on.clone().take(MOST_WARNINGS).cloned());
+    if passed_on.count() > MOST_WARNINGS {
         found.warn(
             "more_warnings",
             "more of the primitives' repetitions have warnings: undertick primitives shows all",
@@ -168,7 +168,7 @@ fn figures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
 }
 
 /// Reports repetitions that failed or did not end, unless the user ended them.
-fn failures(found: &mut Found, experiment: &Experiment, outcome: &Outcome) {
+fn failures(found: &mut SurveyResults, experiment: &Experiment, outcome: &Outcome) {
     if found.interrupted {
         return;
     }
@@ -222,7 +222,7 @@ fn metric(
 }
 
 /// Adds the slopes of a line's metric, one for each value of the other parameters.
-fn slopes(found: &mut Found, chosen: &Chosen, wanted: &Wanted, outcome: &Outcome) {
+fn slopes(found: &mut SurveyResults, chosen: &Chosen, wanted: &Wanted, outcome: &Outcome) {
     let lines = (outcome.report.lines.iter())
         .filter(|line| line.script == chosen.script && Some(line.name.as_str()) == wanted.line);
     let mut any = false;

@@ -5,7 +5,7 @@ use undertick_estimate::{Numbers, versus};
 use undertick_report::survey::{Better, Metric, Scale};
 use undertick_units::Estimate;
 
-use super::Found;
+use super::SurveyResults;
 use crate::core_speed::CoreSpeedBlocks;
 
 /// Number of blocks on a CPU in a visit, 0.15 ms each.
@@ -44,7 +44,7 @@ impl Speeds {
             .push(self.cpus.iter().map(|&cpu| on(cpu)).collect());
     }
 
-    pub(super) fn add(&self, found: &mut Found, level: f64) {
+    pub(super) fn add(&self, found: &mut SurveyResults, level: f64) {
         let Some(ghz) = ghz() else {
             found.lack(
                 "speed.*",

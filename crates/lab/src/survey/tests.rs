@@ -4,7 +4,7 @@ use undertick_report::survey::{Better, Scale};
 use undertick_units::{Estimate, Interval};
 
 use super::*;
-use crate::experiment::{Cannot, Experiment, Performed, Tell};
+use crate::experiment::{Experiment, ExperimentError, Performed, Progress};
 use crate::script::Plan;
 
 /// A machine that can perform nothing.
@@ -27,9 +27,9 @@ impl Machine for Broken {
         &self,
         _: &Experiment,
         _: &Path,
-        _: &mut dyn FnMut(Tell),
-    ) -> Result<Performed, Cannot> {
-        Err(Cannot::now("there is no room for the trace"))
+        _: &mut dyn FnMut(Progress),
+    ) -> Result<Performed, ExperimentError> {
+        Err(ExperimentError::machine("there is no room for the trace"))
     }
 }
 
@@ -88,7 +88,7 @@ fn stopped_at_once() {
 
 #[test]
 fn what_has_no_interval_is_missing() {
-    let mut found = Found::default();
+    let mut found = SurveyResults::default();
     let metric = |lo, hi| Metric {
         id: "x".into(),
         group: "calls".into(),

@@ -64,13 +64,13 @@ pub(super) enum By {
 
 /// The disturbances in a part of time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+pub(super) struct Disturbances {
     /// Duration of each cause; `None`: it did not occur.
     pub(super) ticks: [Option<i64>; CAUSES],
     pub(super) by: [By; CAUSES],
 }
 
-impl Found {
+impl Disturbances {
     const NOTHING: Self = Self {
         ticks: [None; CAUSES],
         by: [By::Nothing; CAUSES],
@@ -209,8 +209,14 @@ impl Evidence {
 
     /// The disturbances of a thread from `start` to `end`, and, while it was off its CPU, those of
     /// the other threads of its script.
-    pub(super) fn of(&self, tid: i32, others: &[i32], start: i64, end: i64) -> Found {
-        let mut found = Found::NOTHING;
+    pub(super) fn disturbances(
+        &self,
+        tid: i32,
+        others: &[i32],
+        start: i64,
+        end: i64,
+    ) -> Disturbances {
+        let mut found = Disturbances::NOTHING;
         let Some(thread) = self.threads.get(&tid) else {
             return found;
         };
@@ -240,7 +246,7 @@ impl Evidence {
         })
     }
 
-    fn hits(&self, thread: &Thread, start: i64, end: i64, found: &mut Found) {
+    fn hits(&self, thread: &Thread, start: i64, end: i64, found: &mut Disturbances) {
         let (start, end) = (start - self.error, end + self.error);
         let first = (thread.hits).partition_point(|hit| hit.start + thread.longest < start);
         for hit in thread.hits[first..].iter().take_while(|h| h.start <= end) {
@@ -253,7 +259,14 @@ impl Evidence {
 
     /// Adds the part of a time off the CPU in which no thread of the script ran, and the part in
     /// which another ran although this one could have.
-    fn off(&self, tid: i32, off: &Off, (from, to): (i64, i64), others: &[i32], found: &mut Found) {
+    fn off(
+        &self,
+        tid: i32,
+        off: &Off,
+        (from, to): (i64, i64),
+        others: &[i32],
+        found: &mut Disturbances,
+    ) {
         if off.preempted {
             let by = self.successor(tid, off);
             return found.add(Cause::Preempted, to - from, by);

@@ -27,7 +27,9 @@ mod tests;
 use undertick_report::traffic::Passes;
 use undertick_trace::read::Trace;
 
-use crate::experiment::{Cannot, Cell, Ended, Experiment, Numbering, Performed, Repetition};
+use crate::experiment::{
+    Cell, Ended, Experiment, ExperimentError, Numbering, Performed, Repetition,
+};
 use crate::script::{Plan, Stamps};
 use read::Recorded;
 use table::Scale;
@@ -51,18 +53,18 @@ pub fn passes(
     performed: &Performed,
     trace: &Trace,
     shown: usize,
-) -> Result<Vec<Passes>, Cannot> {
+) -> Result<Vec<Passes>, ExperimentError> {
     let of = first_of_each(experiment, performed);
     let recorded = recorded(experiment, &of, trace)?;
-    let scale = Scale::of(&trace.manifest);
+    let scale = Scale::from_manifest(&trace.manifest);
     Ok((of.iter().zip(&recorded))
         .map(|(repetition, recorded)| {
-            let about = table::About {
+            let subject = table::TableSubject {
                 script: experiment.script_of(repetition.setting),
                 setting: experiment.setting(repetition.setting),
                 repetition,
             };
-            table::passes(&about, recorded, &scale, shown)
+            table::passes(&subject, recorded, &scale, shown)
         })
         .collect())
 }
@@ -75,9 +77,9 @@ pub(crate) fn all_samples(
     trace: &Trace,
     process: usize,
     step: usize,
-) -> Result<Vec<Samples>, Cannot> {
+) -> Result<Vec<Samples>, ExperimentError> {
     let recorded = recorded(experiment, repetitions, trace)?;
-    let scale = Scale::of(&trace.manifest);
+    let scale = Scale::from_manifest(&trace.manifest);
     Ok((repetitions.iter().zip(&recorded))
         .map(|(repetition, recorded)| {
             let plan = &experiment.setting(repetition.setting).plan;
@@ -90,8 +92,9 @@ fn recorded(
     experiment: &Experiment,
     repetitions: &[&Repetition],
     trace: &Trace,
-) -> Result<Vec<Recorded>, Cannot> {
-    let numbering = Numbering::of(experiment).map_err(|e| Cannot::now(e.to_string()))?;
+) -> Result<Vec<Recorded>, ExperimentError> {
+    let numbering =
+        Numbering::new(experiment).map_err(|e| ExperimentError::machine(e.to_string()))?;
     let wanted: Vec<(&Plan, Cell)> = (repetitions.iter())
         .map(|r| {
             let cell = Cell {
@@ -101,7 +104,8 @@ fn recorded(
             (&experiment.setting(r.setting).plan, cell)
         })
         .collect();
-    read::read(&wanted, &numbering, || trace.batches()).map_err(|e| Cannot::now(e.to_string()))
+    read::read(&wanted, &numbering, || trace.batches())
+        .map_err(|e| ExperimentError::machine(e.to_string()))
 }
 
 fn first_of_each<'a>(experiment: &Experiment, performed: &'a Performed) -> Vec<&'a Repetition> {

@@ -73,14 +73,14 @@ where
         .collect();
     // Rows before a process's first stamp only served to create its ring.
     for batch in batches() {
-        stamps(&Columns::of(&batch?), &meanings, &mut all);
+        stamps(&Columns::from_batch(&batch?), &meanings, &mut all);
     }
     for recorded in &mut all {
         // For equal times, the stamps of one process stay in order, because the sort is stable.
         recorded.stamps.sort_by_key(|stamp| stamp.ts);
     }
     for batch in batches() {
-        if !kernel(&Columns::of(&batch?), &mut all) {
+        if !kernel(&Columns::from_batch(&batch?), &mut all) {
             break;
         }
     }
@@ -187,7 +187,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(batch: &'a RecordBatch) -> Self {
+    fn from_batch(batch: &'a RecordBatch) -> Self {
         Self {
             ts: batch
                 .column(schema::TS)

@@ -49,7 +49,7 @@ pub(super) fn samples(
     let anomalies = (all.iter())
         .filter(|(_, ticks)| *ticks as f64 > ANOMALY * least as f64)
         .map(|&(start, ticks)| {
-            let found = evidence.of(tid, &[], start, start + ticks);
+            let found = evidence.disturbances(tid, &[], start, start + ticks);
             let there = |c: &Cause| found.ticks[*c as usize].is_some();
             Anomaly {
                 ns: scale.ns(ticks),

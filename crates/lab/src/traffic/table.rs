@@ -4,7 +4,7 @@ use undertick_report::figures;
 use undertick_report::traffic::{Counts, Mark as Marked, NO_EVIDENCE, ORDER, Passes, Step};
 use undertick_trace::manifest::Manifest;
 
-use super::evidence::{By, CAUSES, Cause, Evidence, Found, vector};
+use super::evidence::{By, CAUSES, Cause, Disturbances, Evidence, vector};
 use super::read::{Recorded, Stamp};
 use crate::experiment::{Mark, Repetition};
 use crate::script::{Plan, Setting, Verb};
@@ -24,18 +24,19 @@ pub(super) struct Scale {
     pub(super) ns_per_tick: f64,
     pub(super) step_ticks: f64,
     pub(super) error_ticks: i64,
-    pub(super) told: String,
+    /// Says which evidence the kernel provided.
+    pub(super) evidence_text: String,
 }
 
 impl Scale {
-    pub(super) fn of(manifest: &Manifest) -> Self {
+    pub(super) fn from_manifest(manifest: &Manifest) -> Self {
         let ns_per_tick = manifest.clock.ns_per_tick();
         let error_ns = manifest.kernel.as_ref().map_or(0.0, |k| k.error_ns);
         Self {
             ns_per_tick,
             step_ticks: manifest.clock.granularity_ticks.max(1.0),
             error_ticks: (error_ns / ns_per_tick) as i64,
-            told: told(manifest),
+            evidence_text: evidence_text(manifest),
         }
     }
 
@@ -50,7 +51,7 @@ impl Scale {
 }
 
 /// Says which evidence the kernel provided, and what is left without evidence.
-fn told(manifest: &Manifest) -> String {
+fn evidence_text(manifest: &Manifest) -> String {
     let Some(kernel) = &manifest.kernel else {
         return "The kernel was not asked (--kernel off): nothing can be explained.".to_owned();
     };
@@ -71,7 +72,7 @@ fn told(manifest: &Manifest) -> String {
 }
 
 /// The subject of a table.
-pub(super) struct About<'a> {
+pub(super) struct TableSubject<'a> {
     pub(super) script: &'a str,
     pub(super) setting: &'a Setting,
     pub(super) repetition: &'a Repetition,
@@ -160,30 +161,30 @@ fn needless(plan: &Plan, process: usize, step: usize, inside: &[Option<usize>]) 
 
 /// The table of one repetition.
 pub(super) fn passes(
-    about: &About<'_>,
+    subject: &TableSubject<'_>,
     recorded: &Recorded,
     scale: &Scale,
     shown: usize,
 ) -> Passes {
-    let plan = &about.setting.plan;
+    let plan = &subject.setting.plan;
     let values = values(&recorded.stamps, plan);
     let measured = |p: &usize| plan.processes[*p].measured;
     let cpus: Vec<Option<usize>> = ((0..plan.processes.len()).filter(measured))
-        .map(|p| about.repetition.cpus.get(p).copied().flatten())
+        .map(|p| subject.repetition.cpus.get(p).copied().flatten())
         .collect();
     let one_cpu = cpus.iter().all(|cpu| cpu.is_some() && *cpu == cpus[0]);
     let evidence = scale.evidence(recorded);
     let shown = shown.min(values.passes as usize);
     let mut found = Passes {
-        script: about.script.to_owned(),
-        parameters: about.setting.parameters.iter().cloned().collect(),
-        placement: placement(plan, about.repetition),
-        repetition: about.repetition.repetition + 1,
+        script: subject.script.to_owned(),
+        parameters: subject.setting.parameters.iter().cloned().collect(),
+        placement: placement(plan, subject.repetition),
+        repetition: subject.repetition.repetition + 1,
         passes: values.passes,
         shown: shown as u64,
         one_cpu,
         rule: rule(one_cpu, scale),
-        evidence: scale.told.clone(),
+        evidence: scale.evidence_text.clone(),
         steps: Vec::new(),
         marks: Vec::new(),
         counts: Counts::default(),
@@ -316,7 +317,7 @@ impl OfStep<'_> {
                 None => {}
             }
         }
-        let usual = Usual::of(&usual);
+        let usual = Usual::from_disturbances(&usual);
         let order = most_often(&order);
         let marks = out.into_iter().map(|(pass, ticks, found)| {
             let over_ns = (ticks as f64 - median) * self.scale.ns_per_tick;
@@ -331,7 +332,7 @@ impl OfStep<'_> {
         (there.len() as u64, marks.collect())
     }
 
-    fn found(&self, start: i64, ticks: i64) -> Found {
+    fn found(&self, start: i64, ticks: i64) -> Disturbances {
         found(
             self.recorded,
             self.evidence,
@@ -405,12 +406,18 @@ fn most_often(all: &[After]) -> Option<After> {
         .map(|(after, _)| after)
 }
 
-fn found(recorded: &Recorded, evidence: &Evidence, process: usize, start: i64, end: i64) -> Found {
+fn found(
+    recorded: &Recorded,
+    evidence: &Evidence,
+    process: usize,
+    start: i64,
+    end: i64,
+) -> Disturbances {
     let others: Vec<i32> = (recorded.tids.iter().enumerate())
         .filter(|(p, _)| *p != process)
         .filter_map(|(_, tid)| *tid)
         .collect();
-    evidence.of(recorded.tids[process].unwrap_or(-1), &others, start, end)
+    evidence.disturbances(recorded.tids[process].unwrap_or(-1), &others, start, end)
 }
 
 /// The explanation of a value.
@@ -431,7 +438,7 @@ struct Usual {
 }
 
 impl Usual {
-    fn of(all: &[Found]) -> Self {
+    fn from_disturbances(all: &[Disturbances]) -> Self {
         let mut usual = Self {
             share: [0.0; CAUSES],
             ticks: [0.0; CAUSES],
@@ -448,7 +455,7 @@ impl Usual {
 
     /// The cause with the largest excess over its usual time. Causes whose duration the kernel does
     /// not report come last.
-    fn explain(&self, found: &Found, least_over: f64) -> Option<Why> {
+    fn explain(&self, found: &Disturbances, least_over: f64) -> Option<Why> {
         let each = Cause::ALL.into_iter().filter_map(|cause| {
             let at = cause as usize;
             let ticks = found.ticks[at]?;

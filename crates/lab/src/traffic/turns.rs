@@ -6,7 +6,7 @@ use undertick_trace::read::Trace;
 use undertick_units::Estimate;
 
 use super::table::{Scale, Value, median, values};
-use crate::experiment::{Cannot, Ended, Experiment, Mark, Performed, Repetition};
+use crate::experiment::{Ended, Experiment, ExperimentError, Mark, Performed, Repetition};
 use crate::script::{Plan, Stamps, Verb};
 
 /// The duration of one step of one setting until the next stamp, with its null step taken off.
@@ -50,8 +50,8 @@ pub fn turns(
     performed: &Performed,
     trace: &Trace,
     level: f64,
-) -> Result<Vec<Turn>, Cannot> {
-    let scale = Scale::of(&trace.manifest);
+) -> Result<Vec<Turn>, ExperimentError> {
+    let scale = Scale::from_manifest(&trace.manifest);
     let mut all = Vec::new();
     for (index, (setting, _)) in experiment.settings().enumerate() {
         let plan = &setting.plan;

@@ -238,7 +238,7 @@ mod tests {
     fn a_bad_script_names_its_file_and_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("load.toml");
-        for (text, told) in [
+        for (text, named) in [
             ("[[process]]\ncomand = [\"true\"]\n", "comand"),
             ("[[process]]\ncommand = []\n", "process 1"),
             (
@@ -251,7 +251,7 @@ mod tests {
             let error = Load::Script(path.clone()).start(clock).unwrap_err();
             let shown = error.to_string();
             assert!(
-                shown.contains("load.toml") && shown.contains(told),
+                shown.contains("load.toml") && shown.contains(named),
                 "{shown}"
             );
         }

@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::bursts::{About, Burst, Sample, TakenOff};
+use super::super::bursts::{Burst, ProbeInfo, Sample, TakenOff};
 use super::super::cpu_time::Glance;
-use super::super::who::{Look, Process};
+use super::super::suspects::{Look, Process};
 
 pub(super) const MS: f64 = 1e6;
 pub(super) const EVERY: f64 = 40.0 * MS;
@@ -59,7 +59,7 @@ pub(super) struct Simulated {
     pub(super) bursts: Vec<Burst>,
     pub(super) looks: Vec<Look>,
     pub(super) glances: Vec<Glance>,
-    pub(super) about: About,
+    pub(super) probe_info: ProbeInfo,
     pub(super) memory_share: f64,
     pub(super) cpu_share: f64,
 }
@@ -190,7 +190,7 @@ pub(super) fn simulate_with(
         bursts,
         looks,
         glances,
-        about: About {
+        probe_info: ProbeInfo {
             mix_units: 5800,
             reference_turns: 3000,
             footprint_bytes: 1 << 27,

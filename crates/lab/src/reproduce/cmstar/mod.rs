@@ -84,12 +84,12 @@ pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Repro
     ];
     let mut done = 0.0;
     for (part, share) in parts {
-        let mut tell = |of_part: f64| go_on(done + share * of_part);
+        let mut go_on_in_part = |of_part: f64| go_on(done + share * of_part);
         let mut context = Context {
             request,
             parameters: &parameters,
             found: &mut found,
-            go_on: &mut tell,
+            go_on: &mut go_on_in_part,
         };
         if part(&mut context).is_err() {
             found.interrupted = true;

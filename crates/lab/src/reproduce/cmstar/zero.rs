@@ -50,7 +50,7 @@ fn repetitions(parameters: &Parameters, test: &ZeroTest, seed: u64) -> Vec<Repet
 }
 
 /// The results of the estimators for the repetitions of one machine.
-struct Found {
+struct ZeroTestResult {
     /// Corrected by the published pairs: mean in us, and k.
     mean_us: f64,
     k: Option<f64>,
@@ -69,14 +69,14 @@ struct Chosen {
 /// Blocks of repetitions; they alternate between those for the choice and those for its assessment.
 const BLOCKS: usize = 64;
 
-impl Found {
-    fn of(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
+impl ZeroTestResult {
+    fn from_samples(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
         let tested = zero_test(samples, None, level, 1.0)?;
         let pairs = tested.methods.iter().find(|m| m.method == Method::Pairs)?;
         Some(Self {
             mean_us: pairs.bias.value * tick_us,
             k: pairs.k.as_ref().map(|k| k.value),
-            chosen: Chosen::of(samples, method, tick_us, level)?,
+            chosen: Chosen::from_samples(samples, method, tick_us, level)?,
             uncorrected_us: samples.iter().map(|s| s.tm * tick_us).collect(),
             corrected_us: pairs.corrected.iter().map(|t| t * tick_us).collect(),
         })
@@ -84,7 +84,7 @@ impl Found {
 }
 
 impl Chosen {
-    fn of(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
+    fn from_samples(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
         let blocks = samples.chunks(samples.len().div_ceil(BLOCKS).max(1));
         let (mut seen, mut unseen) = (Vec::new(), Vec::new());
         for (i, block) in blocks.enumerate() {
@@ -120,11 +120,11 @@ pub(super) fn tests(context: &mut Context<'_>) -> Result<(), Stopped> {
     let jobs: Vec<(&ZeroTest, &Vec<Paired>)> =
         all.iter().map(|(test, _)| *test).zip(&machines).collect();
     let each = context.run(&jobs, |(test, samples)| {
-        Found::of(samples, test.method, tick_us, level)
+        ZeroTestResult::from_samples(samples, test.method, tick_us, level)
     })?;
     let mut rows = Vec::new();
     for (test, machines) in ZERO_TESTS.iter().zip(each.chunks(seeds)) {
-        let machines: Vec<&Found> = machines.iter().flatten().collect();
+        let machines: Vec<&ZeroTestResult> = machines.iter().flatten().collect();
         let Some(first) = machines.first() else {
             (context.found.findings).push(format!(
                 "{}: too few repetitions for a zero test",
@@ -160,7 +160,7 @@ fn name(test: &ZeroTest) -> String {
 }
 
 /// The longest of all readings of nothing: the error without correction.
-fn longest(context: &mut Context<'_>, each: &[Option<Found>]) {
+fn longest(context: &mut Context<'_>, each: &[Option<ZeroTestResult>]) {
     let all = each
         .iter()
         .flatten()
@@ -178,8 +178,8 @@ fn longest(context: &mut Context<'_>, each: &[Option<Found>]) {
 }
 
 /// The figures of one test over all machines, and a row of the table.
-fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&Found]) -> Vec<String> {
-    let of = |pick: &dyn Fn(&Found) -> Option<f64>| -> Vec<f64> {
+fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&ZeroTestResult]) -> Vec<String> {
+    let of = |pick: &dyn Fn(&ZeroTestResult) -> Option<f64>| -> Vec<f64> {
         machines.iter().filter_map(|found| pick(found)).collect()
     };
     let [mean, k, chosen_mean, chosen_k] = [
@@ -249,7 +249,7 @@ fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&Found]) -> Vec<S
     ]
 }
 
-fn figure_of(test: &ZeroTest, figure: u8, found: &Found) -> Plot {
+fn figure_of(test: &ZeroTest, figure: u8, found: &ZeroTestResult) -> Plot {
     let or_none =
         |x: Option<f64>| x.map_or_else(|| "not printed".to_owned(), |x| format!("{x:.2}"));
     Plot {

@@ -5,7 +5,7 @@ use undertick_report::figures::figure;
 use undertick_report::reproduce::Item;
 use undertick_units::{Estimate, Interval};
 
-use super::{Found, MARKS, memo, shown};
+use super::{MARKS, PrintedPeaks, memo, shown};
 
 pub(super) fn item(
     id: &str,
@@ -78,7 +78,7 @@ pub(super) fn probe_items() -> Vec<Item> {
                 "rate of the probe",
                 "mips",
                 Some(rate),
-                Some(Found::average()),
+                Some(PrintedPeaks::average()),
             ),
             "by formula: the mean of the legible rates with interlace off",
         ),
@@ -169,7 +169,7 @@ pub(super) fn meeting(pages: (f64, f64)) -> f64 {
     (pages.0 / all).powi(2) + (pages.1 / all).powi(2)
 }
 
-pub(super) fn off_items(found: &Found) -> Vec<Item> {
+pub(super) fn off_items(found: &PrintedPeaks) -> Vec<Item> {
     let mut items = Vec::new();
     for (i, &(rate, share)) in memo::OFF_PEAKS.iter().enumerate() {
         let which = MARKS[i];
@@ -218,7 +218,7 @@ pub(super) fn off_items(found: &Found) -> Vec<Item> {
     items
 }
 
-fn loss_items(found: &Found) -> Vec<Item> {
+fn loss_items(found: &PrintedPeaks) -> Vec<Item> {
     let clean = memo::OFF_PEAKS[0].0;
     let loss = &found.peaks.mean_loss;
     let meets = meeting(memo::PAGES);
@@ -240,7 +240,7 @@ fn loss_items(found: &Found) -> Vec<Item> {
                 "average rate",
                 "mips",
                 Some(memo::OFF_AVERAGE),
-                Some(Found::average()),
+                Some(PrintedPeaks::average()),
             ),
             "the mean over samples; work over time is less, see the loss",
         ),

@@ -4,7 +4,7 @@
 use undertick_report::document::Report;
 use undertick_report::reproduce::Item;
 
-use super::{BACKENDS, BENT, PLACES, SLIGHT, Turned, of_steps};
+use super::{BACKENDS, BENT, PLACEMENTS, SLIGHT, Turned, of_steps};
 use crate::reproduce::compared::{Figures, cell, times};
 
 /// The published conclusions in the light of these figures.
@@ -14,18 +14,18 @@ pub(super) fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> 
         Some(item.measured.as_ref()?.value)
     };
     let mut findings = Vec::new();
-    for place in &PLACES {
+    for placement in &PLACEMENTS {
         let each: Vec<(&str, f64, Option<f64>)> = (BACKENDS.iter())
             .filter_map(|backend| {
-                let wakeup = value(format!("traffic/wakeup/{backend}/{}", place.id))?;
-                let both = value(format!("traffic/block-wakeup/{backend}/{}", place.id))?;
-                let shares = preempting(turns, place.script, backend);
+                let wakeup = value(format!("traffic/wakeup/{backend}/{}", placement.id))?;
+                let both = value(format!("traffic/block-wakeup/{backend}/{}", placement.id))?;
+                let shares = preempting(turns, placement.script, backend);
                 Some((*backend, both / wakeup, shares))
             })
             .collect();
-        findings.extend(twice(place.id, &each));
-        findings.extend(preempted(place.id, &each));
-        findings.extend(alike(place.id, &value));
+        findings.extend(twice(placement.id, &each));
+        findings.extend(preempted(placement.id, &each));
+        findings.extend(alike(placement.id, &value));
     }
     let lines: Vec<(&str, Option<f64>, Option<f64>, String)> = (BACKENDS.iter())
         .filter_map(|backend| {

@@ -5,9 +5,9 @@ use undertick_report::reproduce::{Reproduction, Table};
 use undertick_trace::read::Trace;
 use undertick_units::Estimate;
 
-use crate::experiment::{Cannot, Ended, Experiment, Performed, Repetition};
+use crate::experiment::{Ended, Experiment, ExperimentError, Performed, Repetition};
 use crate::reproduce::compared::{
-    About, Figures, NOT_PERFORMED, Published, bare, cell, item, published, times,
+    Figures, ItemDescription, NOT_PERFORMED, Published, bare, cell, item, published, times,
 };
 use crate::reproduce::tables::words;
 use crate::traffic::{Cause, Samples, all_samples};
@@ -50,7 +50,7 @@ impl Contended {
         self.anomalies - self.waiter_off - self.another_came - self.hit - self.in_turn
     }
 
-    pub(super) fn of(kind: &str, all: &[Samples]) -> Self {
+    pub(super) fn from_samples(kind: &str, all: &[Samples]) -> Self {
         let mut found = Self {
             kind: kind.to_owned(),
             ns: all.iter().flat_map(|s| s.ns.iter().copied()).collect(),
@@ -104,7 +104,7 @@ pub fn contended(
     experiment: &Experiment,
     performed: &Performed,
     trace: &Trace,
-) -> Result<Vec<Contended>, Cannot> {
+) -> Result<Vec<Contended>, ExperimentError> {
     let mut all = Vec::new();
     for (index, (setting, _)) in experiment.settings().enumerate() {
         let done: Vec<&Repetition> = (performed.repetitions.iter())
@@ -114,7 +114,7 @@ pub fn contended(
         let kind = kind.map_or("", |(_, value)| value.as_str());
         let samples = all_samples(experiment, &done, trace, 0, 0)?;
         if !samples.is_empty() {
-            all.push(Contended::of(kind, &samples));
+            all.push(Contended::from_samples(kind, &samples));
         }
     }
     Ok(all)
@@ -210,7 +210,7 @@ pub(super) fn wanted_by_five(
         ];
         let mut row = vec![kind.to_owned()];
         for (id, what, unit, published, measured, note) in parts {
-            let about = About {
+            let description = ItemDescription {
                 id: format!("trams/five/{id}/{kind}"),
                 quantity: format!("{what}, five processes, {kind}"),
                 unit,
@@ -224,7 +224,7 @@ pub(super) fn wanted_by_five(
                     .as_ref()
                     .map_or_else(|| "–".to_owned(), |e| format!("{:.1}", e.value)),
             });
-            let item = item(about, measured.as_ref(), NOT_PERFORMED);
+            let item = item(description, measured.as_ref(), NOT_PERFORMED);
             row.push(times(item.ratio));
             found.items.push(item);
         }

@@ -4,7 +4,8 @@ use undertick_report::document::LineReport;
 use undertick_report::reproduce::{Reproduction, Table};
 
 use crate::reproduce::compared::{
-    About, Figures, NOT_PERFORMED, Published, cell, item, published, ratio, straight_line, times,
+    Figures, ItemDescription, NOT_PERFORMED, Published, cell, item, published, ratio,
+    straight_line, times,
 };
 use crate::reproduce::tables::words;
 
@@ -26,16 +27,17 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
     let with = |kind: &'static str| [("kind", kind)];
     let mut rows = Vec::new();
     let without = figures.typical("fork-nothing", &[], "fork");
-    let about = |id: String, quantity: String, value: Published, note: &str| About {
-        id,
-        quantity,
-        unit: "ms",
-        published: Some(value),
-        formula: None,
-        note: note.to_owned(),
-    };
+    let description =
+        |id: String, quantity: String, value: Published, note: &str| ItemDescription {
+            id,
+            quantity,
+            unit: "ms",
+            published: Some(value),
+            formula: None,
+            note: note.to_owned(),
+        };
     let nothing = item(
-        about(
+        description(
             "trams/fork/0".to_owned(),
             "fork without shared memory".to_owned(),
             FORK_WITHOUT,
@@ -60,7 +62,7 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
         };
         let (shared, private) = (at("shared"), at("private"));
         let item = item(
-            about(
+            description(
                 format!("trams/fork/{kb}KB"),
                 format!("fork with {kb} KB of shared memory"),
                 ms,
@@ -91,7 +93,7 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
             ("at-0", "at 0", line.map(|l| &l.intercept), at_0),
         ] {
             let mut item = item(
-                About {
+                ItemDescription {
                     id: format!("trams/fork/{id}/{kind}"),
                     quantity: format!("fork against {kind} memory, {what}"),
                     unit: "ms",
@@ -161,7 +163,7 @@ pub(super) fn memory(found: &mut Reproduction, figures: Figures<'_>) {
             for (bytes, end) in ends {
                 let with = [("kind", kind), ("bytes", bytes)];
                 let measured = figures.typical("memory-published", &with, step);
-                let about = About {
+                let description = ItemDescription {
                     id: format!("trams/memory/{step}/{kind}/{bytes}"),
                     quantity: format!("{what}, {kind}, {bytes}"),
                     unit: "ms",
@@ -169,7 +171,7 @@ pub(super) fn memory(found: &mut Reproduction, figures: Figures<'_>) {
                     formula: None,
                     note: "the least and the largest mean are printed, for the least and the largest size".to_owned(),
                 };
-                let item = item(about, measured, NOT_PERFORMED);
+                let item = item(description, measured, NOT_PERFORMED);
                 rows.push(vec![
                     format!("{what}, {kind}, {bytes}"),
                     published[end].printed.to_owned(),

@@ -1,0 +1,291 @@
+//! Assigns a CPU to each process of a repetition.
+
+use std::path::Path;
+
+use crate::script::{Placement, Plan};
+
+/// The placement of one replica of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CpuPlacement {
+    /// Wherever the scheduler puts it.
+    Free,
+    /// On this CPU.
+    One(usize),
+    /// On one of these CPUs.
+    Among(Vec<usize>),
+}
+
+impl CpuPlacement {
+    /// The CPU, where it is fixed.
+    pub(crate) fn cpu(&self) -> Option<usize> {
+        match self {
+            Self::One(cpu) => Some(*cpu),
+            _ => None,
+        }
+    }
+}
+
+/// The CPUs of a machine, as far as a script can refer to them.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpus {
+    /// CPUs that this process may use, ascending.
+    allowed: Vec<usize>,
+    /// Per allowed CPU: the CPUs of its core, itself included.
+    cores: Vec<Vec<usize>>,
+}
+
+impl Cpus {
+    pub(crate) fn here() -> std::io::Result<Self> {
+        let set = rustix::thread::sched_getaffinity(None)?;
+        let allowed: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU)
+            .filter(|&cpu| set.is_set(cpu))
+            .collect();
+        let cores = allowed.iter().map(|&cpu| core_of(cpu)).collect();
+        Ok(Self { allowed, cores })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn from_cores(cores: &[&[usize]]) -> Self {
+        let mut all: Vec<(usize, Vec<usize>)> = (cores.iter())
+            .flat_map(|core| core.iter().map(|&cpu| (cpu, core.to_vec())))
+            .collect();
+        all.sort();
+        let (allowed, cores) = all.into_iter().unzip();
+        Self { allowed, cores }
+    }
+
+    /// CPUs that can be used, ascending.
+    pub(crate) fn all(&self) -> &[usize] {
+        &self.allowed
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.allowed.len()
+    }
+
+    /// Returns the placement of each replica of each process. A free place to which others refer
+    /// changes from repetition to repetition.
+    ///
+    /// # Errors
+    /// What the machine lacks.
+    pub(crate) fn assign(
+        &self,
+        plan: &Plan,
+        repetition: u32,
+    ) -> Result<Vec<Vec<CpuPlacement>>, String> {
+        (0..plan.processes.len())
+            .map(|p| {
+                (0..plan.processes[p].replicas)
+                    .map(|n| self.placement(plan, p, n as usize, repetition as usize))
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn placement(
+        &self,
+        plan: &Plan,
+        p: usize,
+        n: usize,
+        repetition: usize,
+    ) -> Result<CpuPlacement, String> {
+        let referred = plan
+            .processes
+            .iter()
+            .any(|other| reference(&other.place) == Some(p));
+        let beside = |q: usize| {
+            let placement = self.placement(plan, q, n, repetition)?;
+            placement
+                .cpu()
+                .ok_or_else(|| format!("process {} has no CPU of its own", plan.processes[q].name))
+        };
+        let of = &plan.processes[p];
+        Ok(CpuPlacement::One(match &of.place {
+            Placement::Any if !referred => return Ok(CpuPlacement::Free),
+            Placement::Any => self.allowed[(repetition + n) % self.allowed.len()],
+            Placement::Cpus(cpus) => {
+                if let Some(missing) = cpus.iter().find(|cpu| !self.allowed.contains(cpu)) {
+                    return Err(format!(
+                        "process {} is to run on CPU {missing}; CPUs that can be used here: {:?}",
+                        of.name, self.allowed
+                    ));
+                }
+                match cpus[..] {
+                    [cpu] => cpu,
+                    _ if referred => cpus[(repetition + n) % cpus.len()],
+                    _ => return Ok(CpuPlacement::Among(cpus.clone())),
+                }
+            }
+            Placement::SameCpu(q) => beside(*q)?,
+            Placement::OtherCpu(q) => self.next(beside(*q)?, |_| true).ok_or_else(|| {
+                format!(
+                    "process {} is to run on another CPU, and there is only one that can be used",
+                    of.name
+                )
+            })?,
+            Placement::SameCore(q) => {
+                let cpu = beside(*q)?;
+                let core = self.core(cpu);
+                self.next(cpu, |other| core.contains(&other)).ok_or_else(|| {
+                    format!("process {} is to run on another thread of the core of CPU {cpu}, which has only one here", of.name)
+                })?
+            }
+            Placement::OtherCore(q) => {
+                let cpu = beside(*q)?;
+                let core = self.core(cpu);
+                self.next(cpu, |other| !core.contains(&other)).ok_or_else(|| {
+                    format!("process {} is to run on another core than CPU {cpu}, and there is none that can be used", of.name)
+                })?
+            }
+        }))
+    }
+
+    fn core(&self, cpu: usize) -> &[usize] {
+        let at = self.allowed.iter().position(|&c| c == cpu);
+        at.map_or(&[], |at| &self.cores[at])
+    }
+
+    /// The next suitable CPU after this one, cyclically.
+    fn next(&self, cpu: usize, good: impl Fn(usize) -> bool) -> Option<usize> {
+        let at = self.allowed.iter().position(|&c| c == cpu)?;
+        let n = self.allowed.len();
+        (1..n)
+            .map(|i| self.allowed[(at + i) % n])
+            .find(|&c| good(c))
+    }
+}
+
+const fn reference(place: &Placement) -> Option<usize> {
+    match place {
+        Placement::SameCpu(q)
+        | Placement::OtherCpu(q)
+        | Placement::SameCore(q)
+        | Placement::OtherCore(q) => Some(*q),
+        Placement::Any | Placement::Cpus(_) => None,
+    }
+}
+
+/// The CPUs of this CPU's core, as the kernel reports them; only itself if it does not.
+fn core_of(cpu: usize) -> Vec<usize> {
+    let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    let text = std::fs::read_to_string(Path::new(&file)).unwrap_or_default();
+    let cpus = list(text.trim());
+    if cpus.contains(&cpu) { cpus } else { vec![cpu] }
+}
+
+/// CPUs of a list like `0,2-3`; entries that are not numbers are ignored.
+fn list(text: &str) -> Vec<usize> {
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
+        match part.split_once('-') {
+            Some((from, to)) => Some(from.parse().ok()?..=to.parse().ok()?),
+            None => part.parse().ok().map(|cpu| cpu..=cpu),
+        }
+    };
+    text.split(',').filter_map(range).flatten().collect()
+}
+
+/// Restricts the calling thread to this placement.
+pub(crate) fn restrict_to(placement: &CpuPlacement) -> std::io::Result<()> {
+    let cpus: &[usize] = match placement {
+        CpuPlacement::Free => return Ok(()),
+        CpuPlacement::One(cpu) => std::slice::from_ref(cpu),
+        CpuPlacement::Among(cpus) => cpus,
+    };
+    let mut set = rustix::thread::CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu);
+    }
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    /// Places two processes, the second with that place.
+    fn assigned(
+        cpus: &Cpus,
+        first: &str,
+        second: &str,
+        repetition: u32,
+    ) -> Result<Vec<Vec<CpuPlacement>>, String> {
+        let text = format!(
+            "[[process]]\nname = \"A\"\nreplicas = 2\nplace = \"{first}\"\n[[process.step]]\nnull = true\n\
+             [[process]]\nname = \"B\"\nreplicas = 2\nplace = \"{second}\"\n[[process.step]]\nnull = true\n"
+        );
+        let script = Script::parse(&text).unwrap();
+        cpus.assign(&script.settings[0].plan, repetition)
+    }
+
+    fn ones(cpus: &[usize]) -> Vec<CpuPlacement> {
+        cpus.iter().map(|&cpu| CpuPlacement::One(cpu)).collect()
+    }
+
+    /// Four CPUs: 0 and 2 form one core, 1 and 3 the other.
+    #[test]
+    fn places_by_hand() {
+        let cpus = Cpus::from_cores(&[&[0, 2], &[1, 3]]);
+        let of = |first, second, repetition| assigned(&cpus, first, second, repetition).unwrap();
+        assert_eq!(
+            of("any", "any", 0),
+            [vec![CpuPlacement::Free; 2], vec![CpuPlacement::Free; 2]]
+        );
+        // Other processes refer to it, so it is fixed; it moves on with each repetition and
+        // replica.
+        assert_eq!(
+            of("any", "same cpu as A", 0),
+            [ones(&[0, 1]), ones(&[0, 1])]
+        );
+        assert_eq!(
+            of("any", "same cpu as A", 3),
+            [ones(&[3, 0]), ones(&[3, 0])]
+        );
+        assert_eq!(
+            of("cpu 1", "other cpu than A", 0),
+            [ones(&[1, 1]), ones(&[2, 2])]
+        );
+        assert_eq!(
+            of("cpu 3", "other cpu than A", 0),
+            [ones(&[3, 3]), ones(&[0, 0])]
+        );
+        assert_eq!(
+            of("cpu 1", "same core as A", 5),
+            [ones(&[1, 1]), ones(&[3, 3])]
+        );
+        assert_eq!(
+            of("cpu 1", "other core than A", 0),
+            [ones(&[1, 1]), ones(&[2, 2])]
+        );
+        let among = CpuPlacement::Among(vec![0, 3]);
+        assert_eq!(
+            of("cpus 0,3", "any", 0),
+            [vec![among.clone(), among], vec![CpuPlacement::Free; 2]]
+        );
+        assert_eq!(
+            of("cpus 0,3", "same cpu as A", 0),
+            [ones(&[0, 3]), ones(&[0, 3])]
+        );
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_said() {
+        let one = Cpus::from_cores(&[&[5]]);
+        let why = |first, second| assigned(&one, first, second, 0).unwrap_err();
+        assert!(
+            why("any", "other cpu than A").contains("only one"),
+            "{}",
+            why("any", "other cpu than A")
+        );
+        assert!(why("any", "same core as A").contains("only one here"));
+        assert!(why("any", "other core than A").contains("none"));
+        assert!(why("cpu 0", "any").contains("CPU 0; CPUs that can be used here: [5]"));
+    }
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(list("0,2-4"), [0, 2, 3, 4]);
+        assert_eq!(list("7"), [7]);
+        assert_eq!(list(""), [0_usize; 0]);
+    }
+}
