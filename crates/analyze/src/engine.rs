@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use undertick_report::document::IntervalKind;
 
 use crate::cost::CostTable;
-use crate::evidence::{Evidence, Found};
+use crate::evidence::{Evidence, SampleCauses};
 use crate::hosts::Clocks;
 use crate::messages::Messages;
 use crate::names::Names;
@@ -378,7 +378,7 @@ impl Engine {
         let paired = found.map(|pairs| Sample { pairs, ..*sample });
         let fell = (self.evidence.is_there() && tally.kind != IntervalKind::Message)
             .then(|| self.evidence.of(ts.saturating_sub(sample.ticks), ts));
-        let fell = fell.as_ref().unwrap_or(&Found::NOTHING);
+        let fell = fell.as_ref().unwrap_or(&SampleCauses::NOTHING);
         if let Some(perturbation) = &mut self.perturbation
             && tally.can_be_slowed()
             && (perturbation.of_kernel

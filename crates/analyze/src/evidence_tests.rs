@@ -8,7 +8,7 @@ fn evidence(rows: &[(Kind, i32, i64, i64)]) -> Evidence {
     evidence
 }
 
-fn causes(found: &Found) -> Vec<Cause> {
+fn causes(found: &SampleCauses) -> Vec<Cause> {
     (Cause::ALL.into_iter()).filter(|c| found.has(*c)).collect()
 }
 

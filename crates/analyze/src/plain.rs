@@ -110,7 +110,7 @@ impl Columns<'_> {
 /// Samples that wait to be tallied, by interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
-    of: Vec<Of>,
+    by_interval: Vec<IntervalSamples>,
     /// Intervals that may have some.
     some: Vec<u32>,
     /// Buffers for their durations, and for those less the cost of recording.
@@ -120,7 +120,7 @@ pub(crate) struct Waiting {
 
 /// The samples of one interval that wait.
 #[derive(Clone, Debug)]
-struct Of {
+struct IntervalSamples {
     /// Space for [`MOST`] samples, or none yet.
     samples: Option<Box<Samples>>,
     /// Number of samples that wait.
@@ -131,7 +131,7 @@ struct Of {
     lies_in_one: bool,
 }
 
-impl Default for Of {
+impl Default for IntervalSamples {
     fn default() -> Self {
         Self {
             samples: None,
@@ -145,13 +145,14 @@ impl Default for Of {
 impl Waiting {
     #[inline]
     pub(crate) fn has(&self, interval: u32) -> bool {
-        (self.of.get(interval as usize)).is_some_and(|of| of.n > 0)
+        (self.by_interval.get(interval as usize)).is_some_and(|samples| samples.n > 0)
     }
 
     /// Extends the table to this many intervals.
     fn know(&mut self, intervals: usize) {
-        if self.of.len() < intervals {
-            self.of.resize_with(intervals, Of::default);
+        if self.by_interval.len() < intervals {
+            self.by_interval
+                .resize_with(intervals, IntervalSamples::default);
         }
     }
 }
@@ -304,24 +305,26 @@ impl Run<'_> {
     /// Stores a sample with the parent `parent`.
     #[inline]
     fn wait(&mut self, interval: u32, sample: Plain, parent: Parent) -> Taken {
-        let Some(of) = self.waiting.of.get_mut(interval as usize) else {
+        let Some(waiting) = self.waiting.by_interval.get_mut(interval as usize) else {
             return Taken::No;
         };
-        if of.lies_in_one {
+        if waiting.lies_in_one {
             let before = self.tallies[interval as usize].parent;
             if before != parent && before != Parent::Various {
                 return Taken::No;
             }
-            of.lies_in_one = before != Parent::Various;
+            waiting.lies_in_one = before != Parent::Various;
         }
-        if !of.is_some {
-            of.is_some = true;
+        if !waiting.is_some {
+            waiting.is_some = true;
             self.waiting.some.push(interval);
         }
-        let samples = of.samples.get_or_insert_with(|| Box::new(Samples::NONE));
-        samples.put(of.n as u8, sample);
-        of.n += 1;
-        match of.n {
+        let samples = waiting
+            .samples
+            .get_or_insert_with(|| Box::new(Samples::NONE));
+        samples.put(waiting.n as u8, sample);
+        waiting.n += 1;
+        match waiting.n {
             MOST.. => Taken::Full(interval),
             _ => Taken::Yes,
         }
@@ -369,7 +372,7 @@ impl Engine {
     /// Tallies all samples that wait.
     pub(crate) fn tally_all_waiting(&mut self) {
         while let Some(interval) = self.waiting.some.pop() {
-            self.waiting.of[interval as usize].is_some = false;
+            self.waiting.by_interval[interval as usize].is_some = false;
             self.tally_waiting(interval);
         }
     }
@@ -378,13 +381,13 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn tally_waiting(&mut self, interval: u32) {
         let place = interval as usize;
-        let of = &mut self.waiting.of[place];
-        let n = std::mem::take(&mut of.n);
-        let Some(samples) = of.samples.take() else {
+        let waiting = &mut self.waiting.by_interval[place];
+        let n = std::mem::take(&mut waiting.n);
+        let Some(samples) = waiting.samples.take() else {
             return;
         };
         self.tally(interval, samples.first(n));
-        self.waiting.of[place].samples = Some(samples);
+        self.waiting.by_interval[place].samples = Some(samples);
     }
 
     /// Tallies samples of an interval whose parent is that of its samples before.

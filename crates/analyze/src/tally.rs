@@ -9,7 +9,7 @@ use undertick_units::Estimate;
 
 use crate::cost::{CostTable, Costs, Ends, Inner, Taken};
 use crate::engine::Family;
-use crate::evidence::{CAUSES, Cause, Found};
+use crate::evidence::{CAUSES, Cause, SampleCauses};
 use crate::hosts::Doubt;
 use crate::sampled::{Sampling, Strata};
 
@@ -352,7 +352,7 @@ impl Tally {
     pub(crate) fn add(
         &mut self,
         sample: &Sample,
-        found: &Found,
+        found: &SampleCauses,
         costs: &CostTable,
         dropping: Dropping,
     ) -> (i64, bool) {
@@ -451,7 +451,7 @@ impl Tally {
     }
 
     #[inline(never)]
-    fn note(&mut self, found: &Found, ticks: i64) {
+    fn note(&mut self, found: &SampleCauses, ticks: i64) {
         self.own.record(ticks.saturating_sub(found.taken()));
         for (cause, fallen) in Cause::ALL.into_iter().zip(&mut self.evidence) {
             if found.has(cause) {
@@ -465,7 +465,7 @@ impl Tally {
     fn drop_sample(
         &mut self,
         sample: &Sample,
-        found: &Found,
+        found: &SampleCauses,
         (value, off): (i64, i64),
         taken: Taken,
         dropping: Dropping,

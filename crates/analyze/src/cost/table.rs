@@ -79,12 +79,12 @@ pub(crate) struct Taken {
     /// Cost to the nearest tick.
     pub(crate) ticks: i64,
     /// Cost from its own pairs, if they gave it.
-    pub(crate) beside: Option<Told>,
+    pub(crate) beside: Option<PairCost>,
 }
 
 /// The cost of one sample according to its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct PairCost {
     /// Cost of the sample's two ends, fixed point.
     pub(super) own: i64,
     /// Both pairs, ticks, if both are used: a pair that was disturbed says nothing of the
@@ -239,7 +239,7 @@ impl CostTable {
         let both = own.saturating_add(self.fixed_inner.inside(sample));
         Taken {
             ticks: both.saturating_add(1 << (POINT - 1)) >> POINT,
-            beside: Some(Told {
+            beside: Some(PairCost {
                 own,
                 pairs: [t1, t4]
                     .iter()
