@@ -1,8 +1,8 @@
 //! Acts, divided into parts.
 
 use super::Machine;
-use super::place::ClockId;
-use super::process::{Part, Target, Then, What};
+use super::address::ClockId;
+use super::process::{Part, Target, Then, WordOperation};
 use crate::program::{Act, Program};
 
 impl<P: Program> Machine<P> {
@@ -21,7 +21,8 @@ impl<P: Program> Machine<P> {
                 self.put(p, &[Part::Local(costs.before_reading), Part::Then(begin)]);
             }
             Act::Fetch { clock, word } => {
-                let refer = Part::Refer(self.way_to(p, clock), What::ClockWord(clock, word));
+                let refer =
+                    Part::Refer(self.way_to(p, clock), WordOperation::ClockWord(clock, word));
                 self.put(p, &[refer, Part::Then(Then::TellWord)]);
             }
             Act::Access { cluster, words } => {
@@ -38,11 +39,11 @@ impl<P: Program> Machine<P> {
             Act::Lock(lock) => {
                 let word = Target::Cluster(self.locks[lock.0 as usize].cluster);
                 let see = Part::Then(Then::SeeLock(lock, 0));
-                self.put(p, &[Part::Refer(word, What::TakeLock(lock)), see]);
+                self.put(p, &[Part::Refer(word, WordOperation::TakeLock(lock)), see]);
             }
             Act::Unlock(lock) => {
                 let word = Target::Cluster(self.locks[lock.0 as usize].cluster);
-                self.put(p, &[Part::Refer(word, What::GiveLock(lock))]);
+                self.put(p, &[Part::Refer(word, WordOperation::GiveLock(lock))]);
             }
             Act::Wakeup(who) => self.call(p, costs.wakeup, Then::Wake(who)),
             Act::Block => self.call(p, costs.block, Then::Block),
@@ -58,7 +59,7 @@ impl<P: Program> Machine<P> {
                 } else {
                     Target::Cluster(cluster)
                 };
-                self.put(p, &[Part::Refer(word, What::RaiseFlag(flag))]);
+                self.put(p, &[Part::Refer(word, WordOperation::RaiseFlag(flag))]);
             }
             Act::Await(flag) => self.call(p, costs.poll, Then::SeeFlag(flag)),
             Act::Send {

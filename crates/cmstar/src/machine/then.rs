@@ -1,6 +1,6 @@
 //! Effects at an instant, on a processor.
 
-use super::process::{Part, Process, State, Target, Then, What};
+use super::process::{Part, Process, State, Target, Then, WordOperation};
 use super::{Event, Machine};
 use crate::program::{Outcome, Program};
 use crate::reading::{Reading, Routine, Step};
@@ -42,7 +42,7 @@ impl<P: Program> Machine<P> {
             Then::AccessNext(cluster, left) => {
                 self.process(p).first(&[
                     Part::Local(costs.accessed_word),
-                    Part::Refer(Target::Cluster(cluster), What::Nothing),
+                    Part::Refer(Target::Cluster(cluster), WordOperation::Nothing),
                     Part::Then(Then::AccessNext(cluster, left - 1)),
                 ]);
             }
@@ -53,7 +53,7 @@ impl<P: Program> Machine<P> {
                     let word = Target::Cluster(self.locks[lock.0 as usize].cluster);
                     self.process(p).first(&[
                         Part::Local(costs.poll),
-                        Part::Refer(word, What::TakeLock(lock)),
+                        Part::Refer(word, WordOperation::TakeLock(lock)),
                         Part::Then(Then::SeeLock(lock, in_vain + 1)),
                     ]);
                 }
@@ -142,17 +142,18 @@ impl<P: Program> Machine<P> {
     /// Fetches what the reader requests, or ends the reading.
     fn read_on(&mut self, p: u32, clock: ClockId, step: Step, is_broadcast: bool) {
         let after_reading = self.costs.after_reading;
-        let (what, target) = match step {
-            Step::Fetch(word) => (What::ClockWord(clock, word), self.way_to(p, clock)),
-            Step::FetchAll if is_broadcast => (What::WholeClock(clock), Target::Own),
-            Step::FetchAll => (What::WholeClock(clock), self.way_to(p, clock)),
+        let (operation, target) = match step {
+            Step::Fetch(word) => (WordOperation::ClockWord(clock, word), self.way_to(p, clock)),
+            Step::FetchAll if is_broadcast => (WordOperation::WholeClock(clock), Target::Own),
+            Step::FetchAll => (WordOperation::WholeClock(clock), self.way_to(p, clock)),
             Step::Done(ticks, sampled) => {
                 let end = Part::Then(Then::EndReading(ticks, sampled));
                 return self.process(p).first(&[Part::Local(after_reading), end]);
             }
         };
         let go_on = Part::Then(Then::GoOnReading(clock));
-        self.process(p).first(&[Part::Refer(target, what), go_on]);
+        self.process(p)
+            .first(&[Part::Refer(target, operation), go_on]);
     }
 
     fn wake(&mut self, who: ProcessId) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use undertick_cmstar::load::{ReadingLoops, reading_loops};
 use undertick_cmstar::{
-    Act, ClockId, Machine, Moment, Os, Outcome, Parameters, Program, Reading, Routine, Told, spread,
+    Act, ClockId, Machine, Moment, Os, Outcome, Parameters, Program, Reading, Routine, StepInput,
+    spread,
 };
 use undertick_estimate::compensation::{Method, Paired, zero_test};
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
@@ -74,7 +75,7 @@ enum Player {
 const PAUSE_NS: u64 = 400_000;
 
 impl Program for Player {
-    fn next(&mut self, told: Told) -> Act {
+    fn next(&mut self, told: StepInput) -> Act {
         let read = Act::Read {
             clock: ClockId(0),
             routine: Routine::Four,
