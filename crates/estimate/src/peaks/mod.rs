@@ -19,8 +19,8 @@ mod bursts;
 mod count;
 mod describe;
 mod histogram;
+mod location;
 mod of_histogram;
-mod place;
 mod predict;
 mod relative;
 #[cfg(test)]

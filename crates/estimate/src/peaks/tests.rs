@@ -6,7 +6,7 @@ use undertick_units::{Estimate, Interval};
 
 use super::bursts::{over_bursts, over_time, score, window};
 use super::histogram::RateHistogram;
-use super::place::shortest_half;
+use super::location::shortest_half;
 use super::predict::{predict, predict_times};
 use super::relative::{Run, median, smoothed};
 use super::{PeakOptions, RateSample, peaks, peaks_of_histogram};
