@@ -32,7 +32,7 @@ pub struct Session {
     pub armed: u64,
     /// Clock code of the session that was joined last.
     clock: AtomicU32,
-    place: Place,
+    location: Location,
     /// The numbers of names, of all instances; mapped at the start, because a sandbox may follow.
     names: Option<&'static crate::names::Table>,
     /// Key of the destructor that closes a thread's rings; [`NO_KEY`]: none.
@@ -42,7 +42,7 @@ pub struct Session {
 const NO_KEY: u32 = u32::MAX;
 
 /// Where the session is.
-enum Place {
+enum Location {
     /// In a directory that was known at the start of the program.
     Dir(CString),
     /// In the directory that an attaching recorder writes to this attach page.
@@ -120,9 +120,9 @@ impl Session {
 
     /// Returns the attach page of a program that was started without a session.
     pub const fn door(&self) -> Option<&Door> {
-        match &self.place {
-            Place::Door(door) => Some(door),
-            Place::Dir(_) => None,
+        match &self.location {
+            Location::Door(door) => Some(door),
+            Location::Dir(_) => None,
         }
     }
 
@@ -251,9 +251,9 @@ impl Session {
             used += bytes.len();
             Some(())
         };
-        match &self.place {
-            Place::Dir(dir) => put(dir.as_bytes())?,
-            Place::Door(door) => put(door.dir(&mut [0; door::MAX_DIR_BYTES])?)?,
+        match &self.location {
+            Location::Dir(dir) => put(dir.as_bytes())?,
+            Location::Door(door) => put(door.dir(&mut [0; door::MAX_DIR_BYTES])?)?,
         }
         put(b"/")?;
         put(name.as_bytes())?;
@@ -273,7 +273,7 @@ const NO_ADVICE: i32 = 0x7ead;
 
 /// How a child is distinguished from its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum ForkDetection {
     ByPage,
     ByPid,
 }
@@ -283,15 +283,15 @@ enum Told {
 ///
 /// # Safety
 /// `page` is a mapping of ours, of `bytes` bytes.
-unsafe fn how_fork_is_told(page: *mut c_void, bytes: usize) -> Option<Told> {
+unsafe fn fork_detection(page: *mut c_void, bytes: usize) -> Option<ForkDetection> {
     // SAFETY: the caller's promise.
     unsafe {
         if libc::madvise(page, bytes, libc::MADV_WIPEONFORK) != 0 {
             return None;
         }
         Some(match libc::madvise(page, bytes, NO_ADVICE) {
-            0 => Told::ByPid,
-            _ => Told::ByPage,
+            0 => ForkDetection::ByPid,
+            _ => ForkDetection::ByPage,
         })
     }
 }
@@ -303,16 +303,16 @@ fn attach() -> Option<Session> {
     }
     let pages = Pages::take()?;
     // SAFETY: a page of our own.
-    let told = unsafe { how_fork_is_told(pages.first().cast::<c_void>(), PAGE_BYTES) };
-    let found = told.and_then(|told| {
-        let by_door = || Door::make().map(|(control, door)| (control, Place::Door(door)));
-        Some((told, open_session().or_else(by_door)?))
+    let detection = unsafe { fork_detection(pages.first().cast::<c_void>(), PAGE_BYTES) };
+    let found = detection.and_then(|detection| {
+        let by_door = || Door::make().map(|(control, door)| (control, Location::Door(door)));
+        Some((detection, open_session().or_else(by_door)?))
     });
-    let Some((told, (control_page, place))) = found else {
+    let Some((detection, (control_page, location))) = found else {
         pages.give_back();
         return None;
     };
-    let doors = if matches!(place, Place::Door(_)) {
+    let doors = if matches!(location, Location::Door(_)) {
         door::BYTES
     } else {
         0
@@ -321,16 +321,16 @@ fn attach() -> Option<Session> {
         control: control_page,
         armed: pages.begin(control_page, (control::BYTES + doors) as usize),
         pages,
-        by_pid: AtomicU32::new(match told {
-            Told::ByPage => 0,
-            Told::ByPid => std::process::id(),
+        by_pid: AtomicU32::new(match detection {
+            ForkDetection::ByPage => 0,
+            ForkDetection::ByPid => std::process::id(),
         }),
         clock: AtomicU32::new(0),
-        place,
+        location,
         names: crate::names::table(),
         key: AtomicU32::new(crate::thread::make_key().unwrap_or(NO_KEY)),
     };
-    let is_by_page = u32::from(told == Told::ByPage);
+    let is_by_page = u32::from(detection == ForkDetection::ByPage);
     session
         .wiped()
         .same_process
@@ -346,7 +346,7 @@ fn attach() -> Option<Session> {
 }
 
 /// Opens the control page of the session in which the program was started.
-fn open_session() -> Option<(*mut u8, Place)> {
+fn open_session() -> Option<(*mut u8, Location)> {
     let dir = std::env::var_os(layout::SESSION_ENV)?;
     if !dir.as_bytes().starts_with(b"/") || dir.len() > 200 {
         return None;
@@ -387,7 +387,7 @@ fn open_session() -> Option<(*mut u8, Place)> {
         unsafe { libc::munmap(page.cast(), control::BYTES as usize) };
         return None;
     }
-    Some((page, Place::Dir(dir)))
+    Some((page, Location::Dir(dir)))
 }
 
 /// Runs when the program is loaded, so that a recorder finds an attach page before the first event.
