@@ -10,7 +10,7 @@ use undertick_report::document::Report;
 use undertick_trace::TraceError;
 use undertick_trace::groups::Group;
 use undertick_trace::read::Trace;
-use undertick_trace::spans::{self, About, SpanFile, Spans, Writing};
+use undertick_trace::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 
 use crate::analysis::Analysis;
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::part::{Part, Worker};
 /// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;
 /// How often progress is reported.
-const TOLD: Duration = Duration::from_millis(100);
+const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// Why a trace could not be analysed.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum Failed {
     Analysis(#[from] Error),
 }
 
-/// Analyses a trace on all CPUs that this process may use. `told` receives the share done, 0 to
+/// Analyses a trace on all CPUs that this process may use. `progress` receives the share done, 0 to
 /// 1.
 ///
 /// Each shard of the trace ([`Trace::groups`]) is analysed separately, and the results are merged
@@ -44,10 +44,10 @@ pub enum Failed {
 pub fn analyze(
     trace: &Trace,
     options: Options,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Report, Failed> {
     let cpus = available_cpus();
-    analyze_on(trace, options, cpus, told)
+    analyze_on(trace, options, cpus, progress)
 }
 
 /// As [`analyze`], on that many CPUs, at least one.
@@ -58,9 +58,9 @@ pub fn analyze_on(
     trace: &Trace,
     options: Options,
     cpus: usize,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Report, Failed> {
-    Ok(passes(trace, options, cpus, None, told)?.finish()?)
+    Ok(passes(trace, options, cpus, None, progress)?.finish()?)
 }
 
 /// Stores the intervals of a trace as Parquet beside its events, unless the requested ones are
@@ -71,9 +71,9 @@ pub fn analyze_on(
 pub fn keep_spans(
     trace: &Trace,
     options: Options,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Spans, Failed> {
-    spans_in(trace, options, || Writing::kept(trace.dir()), told)
+    spans_in(trace, options, || Writing::kept(trace.dir()), progress)
 }
 
 /// Returns the intervals of a trace as Parquet, valid for as long as the value lives. They are
@@ -85,24 +85,24 @@ pub fn keep_spans(
 pub fn find_spans(
     trace: &Trace,
     options: Options,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Spans, Failed> {
-    spans_in(trace, options, Writing::for_one_use, told)
+    spans_in(trace, options, Writing::for_one_use, progress)
 }
 
 fn spans_in(
     trace: &Trace,
     options: Options,
     write: impl FnOnce() -> Result<Writing, TraceError>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Spans, Failed> {
-    let about = about(trace, &options);
-    if let Some(found) = spans::find(trace.dir(), &about) {
+    let description = description(trace, &options);
+    if let Some(found) = spans::find(trace.dir(), &description) {
         return Ok(found);
     }
     let writing = write()?;
-    passes(trace, options, available_cpus(), Some(&writing), told)?;
-    Ok(writing.finish(&about)?)
+    passes(trace, options, available_cpus(), Some(&writing), progress)?;
+    Ok(writing.finish(&description)?)
 }
 
 /// Receives the spans of a trace as they are found.
@@ -158,7 +158,7 @@ pub(crate) fn passes(
     options: Options,
     cpus: usize,
     writing: Option<&dyn SpanSink>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Analysis, Failed> {
     let mut analysis = Analysis::new(&trace.manifest, options)?;
     let groups = trace.groups()?;
@@ -174,7 +174,7 @@ pub(crate) fn passes(
         }
         let before = pass as u64 * rows;
         one_pass(trace, &groups, &mut analysis, cpus, writing, &mut |done| {
-            told((before + done) as f64 / whole);
+            progress((before + done) as f64 / whole);
         })?;
         let mut file = writing.map(|w| w.part(groups.len())).transpose()?;
         analysis.finish_pass_into(|spans| match &mut file {
@@ -189,12 +189,12 @@ pub(crate) fn passes(
 }
 
 /// Describes the spans of a trace under these options.
-fn about(trace: &Trace, options: &Options) -> About {
+fn description(trace: &Trace, options: &Options) -> SpansDescription {
     let table = match &options.table {
         Some(table) => format!("{table:?}"),
         None => "none".to_owned(),
     };
-    About {
+    SpansDescription {
         version: spans::VERSION,
         undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
         events: trace.manifest.parts.clone(),
@@ -236,7 +236,7 @@ fn one_pass(
     analysis: &mut Analysis,
     cpus: usize,
     writing: Option<&dyn SpanSink>,
-    told: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), Failed> {
     let workers = cpus.max(1).min(groups.len());
     let pass = Pass {
@@ -269,7 +269,7 @@ fn one_pass(
             });
         }
         drop(sender);
-        let absorbed = absorb_in_order(&pass, &parts, analysis, told);
+        let absorbed = absorb_in_order(&pass, &parts, analysis, progress);
         pass.stop();
         absorbed
     })
@@ -280,12 +280,12 @@ fn absorb_in_order(
     pass: &Pass<'_>,
     parts: &Receiver<Result<(usize, Part), Failed>>,
     analysis: &mut Analysis,
-    told: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), Failed> {
     let mut waiting: Vec<Option<Part>> = pass.groups.iter().map(|_| None).collect();
     let mut next = 0;
     while next < pass.groups.len() {
-        match parts.recv_timeout(TOLD) {
+        match parts.recv_timeout(REPORT_EVERY) {
             Ok(part) => {
                 let (index, part) = part?;
                 waiting[index] = Some(part);
@@ -299,7 +299,7 @@ fn absorb_in_order(
             // A worker panicked; the scope propagates that.
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
-        told(pass.done.load(Ordering::Relaxed));
+        progress(pass.done.load(Ordering::Relaxed));
     }
     Ok(())
 }

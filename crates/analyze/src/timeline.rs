@@ -41,8 +41,8 @@ const LEAST_DETAIL_NS: f64 = 1_000.0;
 const SECOND_NS: f64 = 1e9;
 
 /// Returns a report, and one second of the same trace: the one that begins `second` ns after the
-/// first event, or one chosen by where the samples took longest. `told` receives the share done,
-/// 0 to 1.
+/// first event, or one chosen by where the samples took longest. `progress` receives the share
+/// done, 0 to 1.
 ///
 /// # Errors
 /// As [`crate::analyze`]; or the trace ends before that second.
@@ -50,11 +50,11 @@ pub fn analyze_with_timeline(
     trace: &Trace,
     options: &Options,
     second: Option<f64>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<(Report, Option<Timeline>), Failed> {
     let cpus = available_cpus();
     let analysis = passes(trace, options.clone(), cpus, None, &mut |share| {
-        told(share / 2.0)
+        progress(share / 2.0)
     })?;
     let stretch = analysis.stretch();
     let report = analysis.finish()?;
@@ -75,7 +75,7 @@ pub fn analyze_with_timeline(
         cpus,
         Some(&collecting),
         &mut |share| {
-            told(0.5 + share / 2.0);
+            progress(0.5 + share / 2.0);
         },
     )?;
     let contents = (collecting.contents.into_inner()).unwrap_or_else(PoisonError::into_inner);

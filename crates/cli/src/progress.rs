@@ -1,7 +1,7 @@
 //! Progress on standard error: a line where that is a terminal, else nothing.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use undertick_trace::record::Tell;
+use undertick_trace::record::RecordingProgress;
 
 /// Draws the state of a recording.
 pub struct Progress {
@@ -19,9 +19,9 @@ impl Progress {
         }
     }
 
-    pub fn tell(&mut self, tell: Tell) {
+    pub fn tell(&mut self, tell: RecordingProgress) {
         match tell {
-            Tell::Recording(progress, elapsed) => {
+            RecordingProgress::Recording(progress, elapsed) => {
                 let seconds = elapsed.as_secs_f64().max(1e-3);
                 let lost = if progress.lost > 0 {
                     format!(", {} LOST", progress.lost)
@@ -38,8 +38,8 @@ impl Progress {
                 ));
                 self.bar.tick();
             }
-            Tell::Keeping(share) => self.share("keeping", share),
-            Tell::Snapshot(made) => self.bar.suspend(|| match made {
+            RecordingProgress::Finalizing(share) => self.share("keeping", share),
+            RecordingProgress::Snapshot(made) => self.bar.suspend(|| match made {
                 Ok(trace) => say!("undertick: snapshot in {}", trace.display()),
                 Err(error) => say!("undertick: no snapshot: {error}"),
             }),

@@ -12,7 +12,7 @@ use undertick_trace::import::card::{Card, Device, record_card};
 use undertick_trace::input::{self, Kind};
 use undertick_trace::manifest::{Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
-use undertick_trace::record::{Request, Tell, With, record_with};
+use undertick_trace::record::{RecordingProgress, Request, With, record_with};
 use undertick_trace::session::Settings;
 
 use crate::Failure;
@@ -184,7 +184,7 @@ pub struct Ended {
 pub fn perform(
     prepared: Prepared,
     with: With,
-    told: &mut dyn FnMut(Tell),
+    told: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Ended, Failure> {
     let trace = prepared.request.trace.clone();
     let (choice, facts) = (prepared.request.choice, prepared.request.facts.clone());

@@ -16,9 +16,9 @@ pub use crate::door::command_of;
 
 use crate::TraceError;
 use crate::door::Program;
-use crate::kernel::Of;
+use crate::kernel::Target;
 use crate::manifest::{Exit, Manifest};
-use crate::record::{Request, Tell, Watch, watch_signals};
+use crate::record::{RecordingProgress, Request, Watch, watch_signals};
 use crate::running::Running;
 use crate::session::Session;
 
@@ -48,9 +48,9 @@ pub fn check(pid: i32) -> Result<(), TraceError> {
 pub fn attach(
     request: Request,
     to: Attach,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Manifest, TraceError> {
-    attach_watched(request, to, None, told)
+    attach_watched(request, to, None, progress)
 }
 
 /// As [`attach`], and passes the records to a watcher while they arrive.
@@ -61,7 +61,7 @@ pub fn attach_watched(
     mut request: Request,
     to: Attach,
     watch: Option<Watch>,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Manifest, TraceError> {
     if request.settings.overflow == Overflow::Block {
         return Err(TraceError::Usage(
@@ -79,15 +79,19 @@ pub fn attach_watched(
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
     signals.extend(Running::snapshot_signal(&request.settings));
     let mut signals = watch_signals(&signals)?;
-    let (mut running, ()) =
-        Running::begin(&request, session, Of::Running(to.pid), |session, _, _| {
+    let (mut running, ()) = Running::begin(
+        &request,
+        session,
+        Target::Running(to.pid),
+        |session, _, _| {
             session.switch(true);
             Ok(())
-        })?;
+        },
+    )?;
     running.is_of(to.pid, true);
     let pause = running.watched(watch);
     let interrupted = loop {
-        let moved = running.round(told);
+        let moved = running.round(progress);
         let was_over = program.has_ended();
         let length_is_over = (to.length).is_some_and(|length| running.elapsed() >= length);
         let interrupted = end_is_wanted(&mut running, &mut signals);
@@ -101,7 +105,7 @@ pub fn attach_watched(
         signal: None,
         interrupted,
     };
-    running.finish(exit, told)
+    running.finish(exit, progress)
 }
 
 /// Handles the signals that came; returns whether one ends the recording.

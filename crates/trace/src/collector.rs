@@ -111,13 +111,13 @@ impl Collector {
         let mut pool = session.take_pool();
         pool.look();
         let recovered = crate::recover::recover(trace, pool.map(), overflow)?;
-        let (accounts, mut told) = Accounts::open(trace)?;
+        let (accounts, mut written) = Accounts::open(trace)?;
         // Rings that still exist are finished again.
-        (told.ended).retain(|ring, _| !recovered.there.contains(&(*ring as u32)));
-        let mut finished: Vec<Ended> = told.ended.into_values().collect();
+        (written.ended).retain(|ring, _| !recovered.there.contains(&(*ring as u32)));
+        let mut finished: Vec<Ended> = written.ended.into_values().collect();
         let ended = (overflow == Overflow::Overwrite).then(|| {
             let rings = std::mem::take(&mut finished);
-            EndedRings::open(trace, session.budget_bytes(), rings, told.given_up)
+            EndedRings::open(trace, session.budget_bytes(), rings, written.given_up)
         });
         let events = |count: fn(&manifest::Ring) -> u64| {
             (finished.iter()).fold(0, |sum: u64, ended| sum.saturating_add(count(&ended.ring)))

@@ -78,7 +78,7 @@ const NAME_BYTES: u64 = 128;
 /// Space for warnings, parts and the description of kernel events, bytes.
 const SPARE_BYTES: u64 = 32 << 10;
 
-/// Turns the raw blocks of a trace into Parquet and removes them. `told`
+/// Turns the raw blocks of a trace into Parquet and removes them. `progress`
 /// receives the share done, 0 to 1.
 ///
 /// # Errors
@@ -86,11 +86,11 @@ const SPARE_BYTES: u64 = 32 << 10;
 pub fn finish(
     trace: &TraceDir,
     manifest: &mut Manifest,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
     let kernel = crate::kernel::keep::finish(trace, manifest)?;
     let possible = possible_times(manifest);
-    let impossible = finish_within(trace, manifest, kernel, &possible, told)?;
+    let impossible = finish_within(trace, manifest, kernel, &possible, progress)?;
     if manifest.events == 0 && impossible > 0 {
         return Err(TraceError::Recording(format!(
             "{}: no event has {IMPOSSIBLE}",
@@ -127,9 +127,9 @@ pub(crate) fn finish_events(
     trace: &TraceDir,
     manifest: &mut Manifest,
     kernel: Option<Part>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
-    finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), told).map(drop)
+    finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), progress).map(drop)
 }
 
 /// Writes the events with possible times; returns the number of the others.
@@ -138,14 +138,14 @@ fn finish_within(
     manifest: &mut Manifest,
     kernel: Option<Part>,
     possible: &RangeInclusive<i64>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
     let target = trace.join(EVENTS_FILE);
     set_manifest_aside(trace, manifest, manifest.rings.len() as u64, 0);
     let written = trace
         .create(NEW_EVENTS_FILE)
         .map_err(TraceError::io(&target, "cannot create"))
-        .and_then(|file| write_events(open_raw(trace)?, file, &target, possible, told));
+        .and_then(|file| write_events(open_raw(trace)?, file, &target, possible, progress));
     if written.is_err() {
         trace.remove(NEW_EVENTS_FILE);
         trace.release(MANIFEST_FILE);
@@ -218,7 +218,7 @@ fn finish_within(
     }
     crate::accounts::remove(trace);
     crate::kernel::keep::remove_raw(trace);
-    told(1.0);
+    progress(1.0);
     Ok(impossible.values().sum())
 }
 
@@ -309,7 +309,7 @@ fn write_events(
     file: File,
     target: &Path,
     possible: &RangeInclusive<i64>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Kept, TraceError> {
     let bad = |e| parquet_error(target, "cannot write", e);
     let failed = || TraceError::io(target, "cannot write");
@@ -361,7 +361,7 @@ fn write_events(
             if kept.damaged {
                 break; // the groups in work are not looked at
             }
-            told(share);
+            progress(share);
         }
         kept.damaged |= groups.damaged;
         kept.by_ring = groups.is_by_ring();

@@ -60,8 +60,8 @@ pub struct MadeRing {
     pub true_ns: Vec<i64>,
 }
 
-/// Writes a trace, and the true times where there are any, into a new directory. `told` receives
-/// the share done, 0 to 1.
+/// Writes a trace, and the true times where there are any, into a new directory. `progress`
+/// receives the share done, 0 to 1.
 ///
 /// # Errors
 /// The directory exists already, the disk refuses, or a figure of the clock is not
@@ -73,7 +73,7 @@ pub fn write(
     trace: &Path,
     made: Made,
     rings: &[MadeRing],
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     if !made.clock.read_cost_ns_median.is_finite() || !made.clock.rate_error_ppb.is_finite() {
         // JSON cannot represent it, so readers of the trace would fail.
@@ -82,7 +82,7 @@ pub fn write(
         ));
     }
     make_trace_dir(trace)?;
-    let written = write_into(trace, made, rings, told);
+    let written = write_into(trace, made, rings, progress);
     if written.is_err() {
         let _ = std::fs::remove_file(trace.join(TRUTH_FILE));
         remove_empty(trace);
@@ -94,7 +94,7 @@ fn write_into(
     trace: &Path,
     made: Made,
     rings: &[MadeRing],
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let raw = trace.join(RAW_FILE);
     let mut bytes = Vec::new();
@@ -118,7 +118,7 @@ fn write_into(
         write_truth(&trace.join(TRUTH_FILE), rings)?;
     }
     let mut manifest = manifest(made, rings);
-    keep::finish_events(&TraceDir::open(trace)?, &mut manifest, None, told)?;
+    keep::finish_events(&TraceDir::open(trace)?, &mut manifest, None, progress)?;
     Ok(manifest)
 }
 

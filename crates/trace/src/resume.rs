@@ -26,7 +26,7 @@ use crate::door::{self, Door, has_ended};
 use crate::keep::RAW_FILE;
 use crate::manifest::{Exit, Manifest, State};
 use crate::read::read_manifest;
-use crate::record::{Tell, watch_signals};
+use crate::record::{RecordingProgress, watch_signals};
 use crate::running::{PAUSE, Running};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
@@ -53,7 +53,7 @@ pub(crate) fn clock_named(trace: &Path, manifest: &Manifest) -> Result<ClockId, 
 pub fn resume(
     path: &Path,
     facts: &Facts,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Manifest, TraceError> {
     let name = path.display();
     let trace = TraceDir::open(path)?;
@@ -86,7 +86,7 @@ pub fn resume(
     let interrupted = loop {
         let is_over = ended.as_ref().is_none_or(has_ended);
         running.search_orphans(is_over);
-        let moved = running.round(told);
+        let moved = running.round(progress);
         // Child processes have their own rings, and may continue to run.
         if is_over && !running.has_rings() {
             break false;
@@ -96,7 +96,7 @@ pub fn resume(
         }
         running.pause(moved, PAUSE);
     };
-    running.finish(exit(interrupted), told)
+    running.finish(exit(interrupted), progress)
 }
 
 const fn exit(interrupted: bool) -> Exit {

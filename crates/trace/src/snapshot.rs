@@ -62,7 +62,7 @@ const MOST_TRIES: u32 = 1000;
 pub fn snapshot(
     trace: &Path,
     out: &Path,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let mut manifest = read_manifest(trace)?;
     let opened = session_of(trace, &manifest)?;
@@ -78,7 +78,7 @@ pub fn snapshot(
     let made = make(&of, &opened, &new, &mut manifest);
     // From here on the recorder may take rings away.
     drop(lock);
-    let made = made.and_then(|_lock| keep::finish(&new, &mut manifest, told));
+    let made = made.and_then(|_lock| keep::finish(&new, &mut manifest, progress));
     if let Err(error) = made {
         accounts::remove(&new);
         remove_empty(out);
@@ -228,8 +228,8 @@ fn make(
     manifest.clock.anchors.extend(clock.and_then(anchor));
     kernel::raw::copy(trace, out)?;
 
-    let told = accounts::read(trace);
-    let (given_up, mut ended) = (told.given_up, told.ended);
+    let written = accounts::read(trace);
+    let (given_up, mut ended) = (written.given_up, written.ended);
     // A recorder that was killed may have left both a ring and its stored events.
     ended.retain(|ring, _| !there.contains(&(*ring as u32)));
     for file in ENDED_FILES {

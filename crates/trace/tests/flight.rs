@@ -14,7 +14,7 @@ use common::{alone, payloads, request, rows, settings};
 use undertick_trace::attach::{Attach, attach};
 use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::Manifest;
-use undertick_trace::record::{Tell, record};
+use undertick_trace::record::{RecordingProgress, record};
 use undertick_trace::snapshot::snapshot;
 use undertick_trace::{Overflow, TraceError};
 
@@ -257,7 +257,7 @@ fn a_signal_makes_a_numbered_snapshot() {
         let _stop = cells.stop_if_failed();
         let recorder = scope.spawn(move || {
             record(request, &mut |it| {
-                if let Tell::Snapshot(made) = it {
+                if let RecordingProgress::Snapshot(made) = it {
                     tell.send(made).unwrap();
                 }
             })

@@ -14,7 +14,7 @@ use undertick_clock::Source;
 use undertick_report::live::{self, State};
 use undertick_trace::collector::Progress;
 use undertick_trace::manifest::Manifest;
-use undertick_trace::record::{Tell, Watch};
+use undertick_trace::record::{RecordingProgress, Watch};
 
 use super::figures::{Figures, process_cpu_s, thread_cpu_s};
 use super::locked;
@@ -78,7 +78,7 @@ impl View {
         })?;
         let about = Arc::clone(&shared);
         let watch = Watch {
-            about: Some(Box::new(move |manifest| {
+            on_manifest: Some(Box::new(move |manifest| {
                 *locked(&about.about) = Some(manifest.clone());
             })),
             ..Watch::new(figures.tap())
@@ -102,14 +102,14 @@ impl View {
     }
 
     /// Says how far the recording is; false once the user has left the view.
-    pub fn tell(&self, tell: &Tell) -> bool {
+    pub fn tell(&self, tell: &RecordingProgress) -> bool {
         let mut told = locked(&self.shared.told);
         match tell {
-            Tell::Recording(progress, elapsed) => {
+            RecordingProgress::Recording(progress, elapsed) => {
                 (told.progress, told.elapsed) = (*progress, *elapsed)
             }
-            Tell::Keeping(share) => told.keeping = Some(*share),
-            Tell::Snapshot(_) => {} // the files show it
+            RecordingProgress::Finalizing(share) => told.keeping = Some(*share),
+            RecordingProgress::Snapshot(_) => {} // the files show it
         }
         !self.shared.left.load(Ordering::Relaxed)
     }

@@ -20,7 +20,7 @@ pub fn write(
     trace: &Trace,
     file: File,
     path: &Path,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;
@@ -66,7 +66,7 @@ pub fn write(
             .map_err(|e| TraceError::damaged(path, e))?;
         writer.write(&batch).map_err(failed)?;
         rows += batch.num_rows() as u64;
-        told(rows as f64 / total);
+        progress(rows as f64 / total);
     }
     let file = writer.into_inner().map_err(failed)?;
     file.sync_all()

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::About;
+use super::SourceInfo;
 use super::decimal;
 use super::edges::Edge;
 use super::intake::{At, Id, Intake};
@@ -21,7 +21,7 @@ const READER: &str = "babeltrace2";
 /// Most bytes kept of the reader's error stream.
 const MOST_SAID: u64 = 1 << 20;
 
-pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError> {
+pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<SourceInfo, TraceError> {
     // The reader would wait at a FIFO.
     input::only_regular_in(dir, DEEPEST)?;
     let mut child = Command::new(READER)
@@ -69,7 +69,7 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError>
             ),
         ));
     }
-    Ok(events.about(packets))
+    Ok(events.info(packets))
 }
 
 /// Parses what the reader prints.
@@ -77,10 +77,10 @@ pub(super) fn read_text(
     dir: &Path,
     text: impl BufRead,
     intake: &mut Intake,
-) -> Result<About, TraceError> {
+) -> Result<SourceInfo, TraceError> {
     let mut events = Events::default();
     events.all(text, intake, dir)?;
-    Ok(events.about(0))
+    Ok(events.info(0))
 }
 
 /// Returns the events and packets that the tracer discarded, as the reader reports them.
@@ -129,7 +129,7 @@ impl Events {
         }
     }
 
-    fn about(self, packets: u64) -> About {
+    fn info(self, packets: u64) -> SourceInfo {
         let mut notes = Vec::new();
         if packets > 0 {
             notes.push(format!(
@@ -142,13 +142,13 @@ impl Events {
                 self.without_thread
             ));
         }
-        About {
+        SourceInfo {
             clock: "ctf",
             is_unix: true,
             host: self.host,
             process: self.process,
             notes,
-            ..About::default()
+            ..SourceInfo::default()
         }
     }
 

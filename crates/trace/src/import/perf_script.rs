@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use super::About;
+use super::SourceInfo;
 use super::decimal;
 use super::edges::Edge;
 use super::intake::{At, Id, Intake};
@@ -21,7 +21,7 @@ pub(super) fn read(
     file: &Path,
     mut reader: impl BufRead,
     intake: &mut Intake,
-) -> Result<About, TraceError> {
+) -> Result<SourceInfo, TraceError> {
     let mut lines = Lines::default();
     let mut line = Vec::new();
     loop {
@@ -38,10 +38,10 @@ pub(super) fn read(
             lines.without_process
         ));
     }
-    Ok(About {
+    Ok(SourceInfo {
         clock: "perf script",
         notes,
-        ..About::default()
+        ..SourceInfo::default()
     })
 }
 

@@ -20,7 +20,7 @@ use undertick_clock::ClockId;
 
 use super::decode::{Decoder, EVENTS, Event, Over, VECTORS};
 use super::format::{Format, PageLayout};
-use super::raw::{Record, What};
+use super::raw::{Record, RecordKind};
 
 /// Start of our instances' names; the process id and its start time follow.
 const PREFIX: &str = "undertick-";
@@ -173,14 +173,14 @@ impl Tracefs {
         take(Record {
             pid,
             tid: pid,
-            ..Record::new(What::Exec, ticks)
+            ..Record::new(RecordKind::Exec, ticks)
         });
         for tid in known.into_iter().filter(|tid| *tid != pid) {
             take(Record {
                 pid,
                 tid,
                 a: 1,
-                ..Record::new(What::NewTask, ticks)
+                ..Record::new(RecordKind::NewTask, ticks)
             });
         }
         let _ = on.write_all(b"1");
