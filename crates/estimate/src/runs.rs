@@ -100,7 +100,7 @@ pub fn runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
         if let Some(rank) = tail.rank(level) {
             return Some(by_differences(&sorted(a), &sorted(b), &tail, rank));
         }
-        let difference = MeanOf::of(b)?.less(1.0, &MeanOf::of(a)?);
+        let difference = MeanOf::from_values(b)?.less(1.0, &MeanOf::from_values(a)?);
         Some(by_student(&difference, level))
     };
     let method = match tail.rank(level) {
@@ -132,7 +132,7 @@ pub fn paired_runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
         let each: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
         match tail.rank(level) {
             Some(rank) => Some(by_means_of_two(&each, &tail, rank)),
-            None => Some(by_student(&MeanOf::of(&each)?, level)),
+            None => Some(by_student(&MeanOf::from_values(&each)?, level)),
         }
     };
     let method = match tail.rank(level) {

@@ -79,7 +79,7 @@ struct Offsets {
 }
 
 impl Offsets {
-    fn of(values: &[i64], moments: &Moments) -> Option<Self> {
+    fn from_values(values: &[i64], moments: &Moments) -> Option<Self> {
         let (least, most) = (moments.min()?, moments.max()?);
         i32::try_from(most.checked_sub(least)?).ok()?;
         Some(Self {
@@ -175,13 +175,13 @@ impl Series {
         if chunk.is_empty() {
             return;
         }
-        let part = Moments::of(&chunk);
+        let part = Moments::from_values(&chunk);
         self.moments.merge(&part);
         self.stretches.extend(&chunk);
         for &x in &chunk {
             self.histogram.record(x);
         }
-        match Offsets::of(&chunk, &part) {
+        match Offsets::from_values(&chunk, &part) {
             Some(offsets) => {
                 self.batch(&offsets.values, |xs| offsets.sum(xs), |t| offsets.below(t))
             }

@@ -28,7 +28,7 @@ impl InPlace {
         // Without points inside, or for the kernel's events, it is another cost.
         slowed.per_point.as_ref()?;
         (share > 0.0).then(|| Self {
-            cost: Cost::of(&slowed.by).times(share),
+            cost: Cost::from_estimate(&slowed.by).times(share),
             points: slowed.points * share,
             on: share,
         })

@@ -145,7 +145,7 @@ impl CostTable {
         let waits = calibration.inner_span_ns.is_some();
         let by_hand = span_cost(&calibration.plain, waits);
         let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
-        let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
+        let cost = |estimate: &Estimate| not_below_0(Cost::from_estimate(estimate));
         let event = cost(&calibration.inner_event_ns);
         let inner_by_hand = calibration.inner_span_ns.as_ref().map_or(event, cost);
         let worked =
@@ -317,7 +317,7 @@ impl PlainCosts {
 /// with work by as much as the work allows: a dependent chain most, an empty span least. So a
 /// program's own code lies anywhere between, and the middle is taken.
 pub(crate) fn span_cost(span: &SpanCost, waits: bool) -> (Cost, bool) {
-    let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
+    let cost = |estimate: &Estimate| not_below_0(Cost::from_estimate(estimate));
     let (dosed, empty) = (cost(&span.dosed_ns), cost(&span.empty_ns));
     let (dosed_lo, dosed_hi) = (dosed.value - dosed.below, dosed.value + dosed.above);
     let (empty_lo, empty_hi) = (empty.value - empty.below, empty.value + empty.above);

@@ -66,7 +66,7 @@ pub(super) fn describe(run: &Run, found: &Counted, options: &PeakOptions) -> Pea
         clean_rate: absolute(clean_location, level),
         mean_loss: mean_loss(&even(&work), run.n(), clean_location, level),
         reference_drift: drift(&run.references, level),
-        histogram: RateHistogram::of(options.bin, rates),
+        histogram: RateHistogram::from_rates(options.bin, rates),
         n: run.n() as u64,
         unusable: run.unusable,
         bursts: run.bursts.len(),

@@ -95,7 +95,7 @@ pub fn peaks_of_histogram(rates: &[f64], counts: &[u64], options: &PeakOptions) 
         clean_rate: absolute(&locations[0], level),
         mean_loss: mean_loss(&bins, &locations[0], level),
         reference_drift: no_reference(level),
-        histogram: RateHistogram::of(options.bin, rates),
+        histogram: RateHistogram::from_rates(options.bin, rates),
         n: n as u64,
         unusable: 0,
         bursts: 0,
