@@ -104,7 +104,7 @@ impl Analysis {
         engine.perturbation = (manifest.perturbation.as_ref())
             .filter(|about| about.pairs > 0)
             .map(|about| Perturbation::new(about, ns_per_tick));
-        engine.clocks = Arc::new(Clocks::of(manifest));
+        engine.clocks = Arc::new(Clocks::from_manifest(manifest));
         engine.never_wait = (manifest.rings.iter())
             .filter(|ring| ring.spans_wait == Some(false))
             .map(|ring| ring.ring)
@@ -144,7 +144,7 @@ impl Analysis {
     /// A batch without the columns of [`undertick_trace::schema`], or more rings than a trace can
     /// have. Rows with meaningless codes are not errors: they are counted and reported.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let mut at = 0;
         while at < columns.len() {
             if columns.mode[at] != 0 {

@@ -127,7 +127,7 @@ const NOTHING: Begun = Begun {
 };
 
 impl Begun {
-    fn of(open: &Open) -> Self {
+    fn from_open(open: &Open) -> Self {
         Self {
             ts: open.at.ts,
             plain: open.counts.plain,
@@ -282,7 +282,7 @@ impl Coding {
         self.cells[STACK] = NOTHING;
         let mut around = Parent::Various;
         for (cell, open) in self.cells[STACK + 1..].iter_mut().zip(&ring.stack) {
-            *cell = Begun::of(open);
+            *cell = Begun::from_open(open);
             // The parent of those that begin here is checked when they begin.
             let parent = engine.tallies[open.interval as usize].parent;
             if !is_plain(open, ring.counts, Reading::Plain)
@@ -296,7 +296,7 @@ impl Coding {
             let last = ring.last.get(instant as usize).copied().flatten();
             let last = last.filter(|last| last.gaps == ring.gaps);
             let plain = last.filter(|last| is_plain(&last.open, ring.counts, Reading::Unordered));
-            *cell = plain.map_or(NOTHING, |last| Begun::of(&last.open));
+            *cell = plain.map_or(NOTHING, |last| Begun::from_open(&last.open));
         }
     }
 
@@ -306,7 +306,7 @@ impl Coding {
         let begun = &self.cells[STACK + 1..][..self.depth];
         let same = |(open, begun): &(&Open, &Begun)| {
             let interval = begun.interval & !NOT_PLAIN;
-            Begun::of(open)
+            Begun::from_open(open)
                 == Begun {
                     interval,
                     ..**begun
@@ -362,7 +362,7 @@ impl Coding {
                 },
             );
             *n += u32::from(does.ends);
-            plain = plain.and(Inner::of(does.is_event));
+            plain = plain.and(Inner::one_reading(does.is_event));
             n_taken += 1;
             cells[cell(depth.wrapping_add(1))] = Begun {
                 ts,

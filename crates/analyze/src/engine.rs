@@ -377,7 +377,7 @@ impl Engine {
         };
         let paired = found.map(|pairs| Sample { pairs, ..*sample });
         let fell = (self.evidence.is_there() && tally.kind != IntervalKind::Message)
-            .then(|| self.evidence.of(ts.saturating_sub(sample.ticks), ts));
+            .then(|| self.evidence.causes_in(ts.saturating_sub(sample.ticks), ts));
         let fell = fell.as_ref().unwrap_or(&SampleCauses::NOTHING);
         if let Some(perturbation) = &mut self.perturbation
             && tally.can_be_slowed()

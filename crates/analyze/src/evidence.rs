@@ -327,11 +327,11 @@ impl Evidence {
     /// The causes in the sample from `start` to `end` of the selected thread. What may lie in it,
     /// because the kernel's times are not exact, counts.
     #[inline]
-    pub(crate) fn of(&mut self, start: i64, end: i64) -> SampleCauses {
+    pub(crate) fn causes_in(&mut self, start: i64, end: i64) -> SampleCauses {
         let error = self.error;
         match self.current {
             Some(place) => {
-                let mut found = self.threads[place].of(&mut self.query, start, end, error);
+                let mut found = self.threads[place].causes_in(&mut self.query, start, end, error);
                 if !found.is_empty() {
                     found.judge(end.saturating_sub(start));
                 }
@@ -344,7 +344,7 @@ impl Evidence {
 
 impl Thread {
     #[inline]
-    fn of(&self, query: &mut QueryCursor, start: i64, end: i64, error: i64) -> SampleCauses {
+    fn causes_in(&self, query: &mut QueryCursor, start: i64, end: i64, error: i64) -> SampleCauses {
         let until = end.saturating_add(error);
         if until < query.seen {
             query.cursor = 0;

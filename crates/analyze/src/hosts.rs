@@ -47,7 +47,7 @@ pub fn messages(traces: &[Trace], table: &Table, source: &str) -> Result<Vec<Mes
         let names = Names::new(&trace.manifest.names, &table.names);
         for batch in trace.batches() {
             let batch = batch?;
-            gather(&mut rules, &Columns::of(&batch)?, host, &names);
+            gather(&mut rules, &Columns::from_batch(&batch)?, host, &names);
         }
     }
     let mut found: HashMap<(usize, usize), Vec<(i64, i64)>> = HashMap::new();
@@ -140,7 +140,7 @@ fn gather(rules: &mut [([NameOrNumber; 2], Keys)], rows: &Columns<'_>, host: usi
 pub(crate) struct Clocks(Vec<Option<HostMap>>);
 
 impl Clocks {
-    pub(crate) fn of(manifest: &Manifest) -> Self {
+    pub(crate) fn from_manifest(manifest: &Manifest) -> Self {
         let maps = manifest.hosts.iter().map(|host| host.map.clone());
         Self(maps.collect())
     }

@@ -71,7 +71,7 @@ pub(crate) fn rows(
         next += 1;
         let row = Row {
             never_waits: ring.never_waits,
-            ..Row::of(columns, i)
+            ..Row::new(columns, i)
         };
         ring.counts.note_flag(row.flag);
         if row.kind == GAP {
@@ -282,7 +282,7 @@ pub(crate) struct Row {
 const UNORDERED: u32 = undertick_trace::schema::UNORDERED;
 
 impl Row {
-    pub(crate) fn of(rows: &RowsOfRing<'_>, at: usize) -> Self {
+    pub(crate) fn new(rows: &RowsOfRing<'_>, at: usize) -> Self {
         Self {
             never_waits: false,
             kind: rows.kind[at],

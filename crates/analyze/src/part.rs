@@ -98,7 +98,7 @@ impl Worker {
     /// A batch without the columns of [`undertick_trace::schema`], or more rings than a trace can
     /// have. Rows with meaningless codes are not errors: they are counted and reported.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let mut at = 0;
         while at < columns.len() {
             at += self.push_from(&columns, at)?;
@@ -128,7 +128,7 @@ impl Worker {
         if rows.ts.is_empty() {
             return Ok(());
         }
-        self.push_run(Writer::of(block), rows)
+        self.push_run(Writer::from_block(block), rows)
     }
 
     /// Takes rows of one ring from a position on, as long as this path can take them; returns the
@@ -147,7 +147,7 @@ impl Worker {
         let Some(span) = span.filter(|_| !is_general && self.engine.lets_wait()) else {
             return Ok(from);
         };
-        let place = self.enter(Writer::of(header))?;
+        let place = self.enter(Writer::from_block(header))?;
         self.reach(span);
         let coding = self.coding.get_or_insert_with(|| Box::new(Coding::new()));
         let to = coding.rows(&mut self.rings[place], &mut self.engine, block, from, span);

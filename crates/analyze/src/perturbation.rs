@@ -364,7 +364,7 @@ pub(crate) fn of_the_program(intervals: &[IntervalReport]) -> Option<Estimate> {
 mod tests {
     use super::*;
 
-    fn of(switches: &[(i64, i64, Switched)]) -> Perturbation {
+    fn perturbation(switches: &[(i64, i64, Switched)]) -> Perturbation {
         let about = manifest::Perturbation {
             asked: "1".into(),
             kept: vec![1],
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn pairs_and_renewals_by_hand() {
-        let found = of(&[
+        let found = perturbation(&[
             (1000, 1001, AllOn),
             (2000, 2003, SomeOff),
             (3000, 3001, SomeOff),
@@ -424,7 +424,7 @@ mod tests {
             switches.push((10_000 * i + 5000, 10_000 * i + 5000, second));
         }
         switches.push((400_000, 400_000, Between));
-        let mut found = of(&switches);
+        let mut found = perturbation(&switches);
         let halves = found.halves.clone();
         assert_eq!(halves.len(), 80);
         for half in halves.iter() {

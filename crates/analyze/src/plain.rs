@@ -459,7 +459,7 @@ impl Tally {
             false => PlainCosts::NONE,
         };
         let filled: u32 = inside.iter().map(|&i| u32::from(i != Inner::NONE)).sum();
-        let without = costs.of(Inner::NONE);
+        let without = costs.cost(Inner::NONE);
         // Before its first sample an interval has none, and the general path takes that sample.
         let constant = self.cost_so_far()?;
         let mut is_constant = true;
@@ -478,7 +478,7 @@ impl Tally {
             rounded = 0;
             room.clear();
             room.extend(ticks.iter().zip(inside).map(|(ticks, &inside)| {
-                let cost = costs.of(inside);
+                let cost = costs.cost(inside);
                 is_constant &= cost == constant;
                 rounded += cost * i64::from(inside != Inner::NONE);
                 ticks.saturating_sub(cost)

@@ -106,7 +106,7 @@ impl Open {
     /// the ending row but without its reading.
     #[inline]
     pub(crate) fn sample(&self, end: Edge, before: Counts) -> Sample {
-        let ends = match Ends::of(self.at.reading, end.reading) {
+        let ends = match Ends::from_readings(self.at.reading, end.reading) {
             Ends::Plain if self.at.sampled > 0 && end.sampled > 0 => Ends::Sampled,
             ends => ends,
         };

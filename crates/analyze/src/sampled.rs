@@ -222,7 +222,7 @@ impl Begun {
         }
     }
 
-    fn of(&self, event: u16) -> u64 {
+    fn executions(&self, event: u16) -> u64 {
         let found = self.0.iter().find(|(known, _)| *known == event);
         found.map_or(0, |&(_, sum)| sum)
     }
@@ -242,7 +242,7 @@ pub(crate) fn settle(
         .collect();
     for count in &manifest.sampled {
         let ring = found.get(&count.ring).copied();
-        let told = ring.map_or(0, |ring| ring.begun.of(count.event));
+        let told = ring.map_or(0, |ring| ring.begun.executions(count.event));
         let more = count.executions.saturating_sub(told);
         let written = pids.get(&count.ring).copied();
         let Some(pid) = ring.map(|r| r.pid).or(written) else {

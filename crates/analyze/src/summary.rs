@@ -68,7 +68,7 @@ impl Summary {
         let mut intervals: Vec<IntervalReport> = (tallies.iter_mut().zip(shares))
             .zip(&mut slowed)
             .map(|((tally, share), slowed)| {
-                let in_place = (slowed.as_ref()).and_then(|(by, on)| InPlace::of(by, *on));
+                let in_place = (slowed.as_ref()).and_then(|(by, on)| InPlace::from_slowed(by, *on));
                 IntervalReport {
                     slowed: slowed.take().map(|(by, _)| by),
                     ..self.interval(&engine, tally, share, in_place)

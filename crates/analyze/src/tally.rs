@@ -357,7 +357,7 @@ impl Tally {
         dropping: Dropping,
     ) -> (i64, bool) {
         let taken = if self.is_compensated() {
-            costs.of(sample)
+            costs.subtracted_from(sample)
         } else {
             Taken {
                 ticks: 0,

@@ -212,7 +212,7 @@ fn every_warning_has_its_chapter() {
     }
     assert!(codes.len() >= 25, "{codes:?}");
     for code in &codes {
-        let chapter = undertick_report::chapters::of(code);
+        let chapter = undertick_report::chapters::for_code(code);
         let chapter = chapter.unwrap_or_else(|| panic!("{code} has no chapter"));
         let text = read(&format!("docs/book/{}", chapter.file));
         assert_eq!(

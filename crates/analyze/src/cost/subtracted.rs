@@ -24,7 +24,7 @@ pub(crate) struct InPlace {
 
 impl InPlace {
     /// Makes it from the measured slow-down; `share` of the samples began while points were on.
-    pub(crate) fn of(slowed: &Slowed, share: f64) -> Option<Self> {
+    pub(crate) fn from_slowed(slowed: &Slowed, share: f64) -> Option<Self> {
         // Without points inside, or for the kernel's events, it is another cost.
         slowed.per_point.as_ref()?;
         (share > 0.0).then(|| Self {

@@ -58,7 +58,7 @@ struct FixedInner {
 
 impl FixedInner {
     #[inline]
-    fn of(&self, inner: Inner, ordered: u32) -> i64 {
+    fn cost(&self, inner: Inner, ordered: u32) -> i64 {
         self.span * i64::from(inner.spans())
             + self.event * i64::from(inner.events())
             + self.ordered * i64::from(ordered)
@@ -68,7 +68,7 @@ impl FixedInner {
     /// sample: a record stands for executions that may lie before it ([`Costs::counting`]).
     #[inline]
     fn inside(&self, sample: &Sample) -> i64 {
-        self.of(sample.inner, sample.inner_ordered)
+        self.cost(sample.inner, sample.inner_ordered)
             .saturating_add(self.sampled * i64::from(sample.sampling.records))
     }
 }
@@ -217,7 +217,7 @@ impl CostTable {
 
     /// Returns what to subtract from one sample.
     #[inline]
-    pub(crate) fn of(&self, sample: &Sample) -> Taken {
+    pub(crate) fn subtracted_from(&self, sample: &Sample) -> Taken {
         if sample.pairs != [0; 2]
             && let Some(beside) = &self.beside
         {
@@ -305,8 +305,8 @@ impl PlainCosts {
 
     /// Cost of a sample with these records inside, to the nearest tick.
     #[inline]
-    pub(crate) fn of(self, inside: Inner) -> i64 {
-        (self.fixed + self.inner.of(inside, 0) + (1 << (POINT - 1))) >> POINT
+    pub(crate) fn cost(self, inside: Inner) -> i64 {
+        (self.fixed + self.inner.cost(inside, 0) + (1 << (POINT - 1))) >> POINT
     }
 }
 

@@ -176,7 +176,7 @@ struct Collector<'a> {
 impl SpanPart for Collector<'_> {
     /// Takes points and losses.
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failed> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let window = &self.of.window;
         let (instant, gap) = (Kind::Instant as i8, Kind::Gap as i8);
         for i in 0..columns.len() {

@@ -190,7 +190,7 @@ fn granularity(context: &mut Context<'_>) -> Result<(), Stopped> {
             let ks: Vec<f64> = machines.iter().flatten().map(|k| k[m]).collect();
             let k = context.mean(ks, "1");
             if let Some(k) = &k {
-                curves[m].points.push(Point::of(*phase, k));
+                curves[m].points.push(Point::from_estimate(*phase, k));
             }
             let [_, cell] = context.item(item(
                 format!(
