@@ -243,7 +243,7 @@ fn program_name(arguments: &Recording) -> OsString {
 /// What `--functions` asks for; says at once if little can come of it.
 fn functions(program: &OsString, filter: &str) -> Result<Functions, Failure> {
     let filter = undertick_functions::filter(filter).map_err(Failure::usage)?;
-    let functions = Functions::of(program, filter)?;
+    let functions = Functions::for_program(program, filter)?;
     if let Some(note) = functions.note() {
         say!("undertick: note: {note}");
     }

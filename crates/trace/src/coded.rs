@@ -73,7 +73,7 @@ impl Coded {
 impl Sink for Coded {
     fn palette(&mut self, words: &[u32]) -> Option<()> {
         for &word in words {
-            self.keys.push(Key::of(word)?);
+            self.keys.push(Key::from_word(word)?);
         }
         Some(())
     }

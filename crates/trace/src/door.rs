@@ -240,7 +240,7 @@ impl Door {
 
     /// Maps the control page once more.
     pub(crate) fn page_again(&self) -> Result<ControlPage, TraceError> {
-        let again = ControlPage::of(&self.file);
+        let again = ControlPage::map(&self.file);
         let path = Path::new(door::NAME);
         let mut page = again.map_err(|e| TraceError::io(path, "cannot map")(e.into()))?;
         page.serial = self.page.serial;

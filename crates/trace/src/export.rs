@@ -289,7 +289,7 @@ impl Names {
     }
 
     /// The name of a row's event; rows of the kernel have none.
-    fn of(&self, row: &Row) -> std::borrow::Cow<'_, str> {
+    fn name_of(&self, row: &Row) -> std::borrow::Cow<'_, str> {
         if row.mode == 0 {
             self.event(row.pid, row.event)
         } else {

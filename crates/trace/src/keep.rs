@@ -313,7 +313,7 @@ fn write_events(
 ) -> Result<Kept, TraceError> {
     let bad = |e| parquet_error(target, "cannot write", e);
     let failed = || TraceError::io(target, "cannot write");
-    let mut groups = RawGroups::of(raw)?;
+    let mut groups = RawGroups::from_files(raw)?;
     let (mut writer, columns) = ArrowWriter::try_new(
         BufWriter::with_capacity(1 << 20, file),
         event_schema(),

@@ -66,14 +66,14 @@ impl RawGroups {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        Self::of(vec![(path.to_owned(), crate::input::open(path)?)])
+        Self::from_files(vec![(path.to_owned(), crate::input::open(path)?)])
     }
 
     /// Makes the groups of opened files, one after the other.
     ///
     /// # Errors
     /// One cannot be read.
-    pub(crate) fn of(files: Vec<(PathBuf, File)>) -> Result<Self, TraceError> {
+    pub(crate) fn from_files(files: Vec<(PathBuf, File)>) -> Result<Self, TraceError> {
         let mut size = 0;
         for (path, file) in &files {
             let metadata = file.metadata();
@@ -176,7 +176,7 @@ impl RawGroups {
             return Ok(true);
         };
         let failed = || TraceError::io(path, "cannot read");
-        let mut window = Window::of(file, offset);
+        let mut window = Window::new(file, offset);
         let mut at_its_end = false;
         while !at_its_end && self.positions.len() < self.most_blocks {
             let head = window.at_least(block::HEADER_BYTES).map_err(failed())?;
@@ -216,7 +216,7 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn of(file: &'a File, offset: u64) -> Self {
+    fn new(file: &'a File, offset: u64) -> Self {
         Self {
             file,
             bytes: vec![0; WINDOW_BYTES],

@@ -71,7 +71,7 @@ pub fn resume(
         )));
     }
     let dir = session_identity::take(&trace, &manifest).map_err(|why| why.error(path))?;
-    let left = Left::of(&trace, &manifest, facts.clock, dir)?;
+    let left = Left::find(&trace, &manifest, facts.clock, dir)?;
     let settings = left.session.settings().clone();
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
     signals.extend(Running::snapshot_signal(&settings));
@@ -179,7 +179,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(
+    fn find(
         trace: &TraceDir,
         manifest: &Manifest,
         clock: ClockId,

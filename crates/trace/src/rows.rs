@@ -39,7 +39,7 @@ pub struct Key {
 
 impl Key {
     /// Decodes a word; `None` for a continuation, which is not a row by itself.
-    pub(crate) fn of(word: u32) -> Option<Self> {
+    pub(crate) fn from_word(word: u32) -> Option<Self> {
         let record = Record::from_words([0, u64::from(word) << 32]);
         (record.kind != RecordKind::Continuation).then(|| Self {
             kind: record.kind as i8,
@@ -281,7 +281,7 @@ struct Plain<'a> {
 impl Sink for Plain<'_> {
     fn palette(&mut self, words: &[u32]) -> Option<()> {
         for (key, &word) in self.keys.iter_mut().zip(words) {
-            *key = Key::of(word)?;
+            *key = Key::from_word(word)?;
         }
         Some(())
     }
@@ -311,7 +311,7 @@ impl Sink for Plain<'_> {
             }
             Keys::Words(words) => {
                 for &word in words.as_chunks().0 {
-                    rows.key(Key::of(u32::from_le_bytes(word))?);
+                    rows.key(Key::from_word(u32::from_le_bytes(word))?);
                 }
             }
         }

@@ -174,7 +174,7 @@ impl Session {
             .map_err(TraceError::io(&path, "cannot set its size"))?;
         let names = dir.create(layout::NAMES_FILE)?;
         let page =
-            ControlPage::of(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+            ControlPage::map(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
         Ok((file, page, names))
     }
 
@@ -356,7 +356,7 @@ impl Session {
     pub(crate) fn pages_again(&self) -> Result<Vec<ControlPage>, TraceError> {
         if self.doors.is_empty() {
             let path = || self.dir.path().join(layout::CONTROL_FILE);
-            let page = ControlPage::of(&self.control);
+            let page = ControlPage::map(&self.control);
             return Ok(vec![
                 page.map_err(|e| TraceError::io(&path(), "cannot map")(e.into()))?,
             ]);

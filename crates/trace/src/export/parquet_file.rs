@@ -55,7 +55,7 @@ pub fn write(
         let (mut ns, mut name, mut kind) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows_of(&batch, &time) {
             ns.push(row.unix_ns);
-            name.push(names.of(&row));
+            name.push(names.name_of(&row));
             kind.push(kind_name(row.kind));
         }
         let mut columns: Vec<ArrayRef> = batch.columns().to_vec();

@@ -33,7 +33,7 @@ pub struct HostClock {
 impl HostClock {
     /// The clock of a trace.
     #[must_use]
-    pub fn of(name: String, identity: ClockIdentity, clock: &Clock) -> Self {
+    pub fn from_clock(name: String, identity: ClockIdentity, clock: &Clock) -> Self {
         // The stamps of CPUs whose clocks were found apart differ by as much.
         let apart = (clock.across_cpus.as_ref())
             .filter(|found| found.cpus_apart > 0)

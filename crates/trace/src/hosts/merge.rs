@@ -133,7 +133,7 @@ fn clock(trace: &Trace, survey: &Survey) -> HostClock {
     let name = format!("{} ({})", manifest.host.name, trace.dir().display());
     HostClock {
         span: survey.span,
-        ..HostClock::of(name, identity(manifest), &manifest.clock)
+        ..HostClock::from_clock(name, identity(manifest), &manifest.clock)
     }
 }
 

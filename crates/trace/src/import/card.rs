@@ -84,7 +84,7 @@ pub fn record_card(
         let header = masters.take_all(&mut reader, &card, progress)?;
         let cut = reader.cut;
         masters.flush_all()?;
-        let mut manifest = manifest::of(file, &masters, &header, card.names, cut);
+        let mut manifest = manifest::build(file, &masters, &header, card.names, cut);
         keep::finish_events(&TraceDir::open(out)?, &mut manifest, None, &mut |_| {})?;
         Ok(manifest)
     })

@@ -156,7 +156,7 @@ impl Events {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let Some(event) = Event::of(line) else {
+        let Some(event) = Event::parse(line) else {
             intake.left_out("line that is no event");
             return Ok(());
         };
@@ -248,7 +248,7 @@ struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         let mut event = Self {
             ns: 0,
             name: "",
@@ -287,7 +287,7 @@ impl<'a> Event<'a> {
             Some(addr) if self.name.contains("cyg_profile") => format!("function {addr}"),
             _ => name,
         };
-        match Edge::of(self.name) {
+        match Edge::from_name(self.name) {
             Edge::Begin(name) => {
                 let number = intake.event(&of_function(name));
                 intake.begin(at, number)
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_line_of_the_reader() {
-        let event = Event::of(LINE).unwrap();
+        let event = Event::parse(LINE).unwrap();
         assert_eq!(
             (event.ns, event.name),
             (1_795_336_773_504_153_058, "shop:sold")
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(integer(event.own[0].1), Some(-5));
         assert_eq!(integer(event.own[2].1), Some(0));
         assert_eq!(integer("0xFF"), Some(255));
-        assert!(Event::of("nothing of it").is_none());
+        assert!(Event::parse("nothing of it").is_none());
     }
 
     #[test]

@@ -406,7 +406,7 @@ pub(super) enum Owner {
 }
 
 impl Unpacked {
-    pub(super) fn of([track, ns, _, _, packed, payload, id]: super::spool::Words) -> Self {
+    pub(super) fn from_words([track, ns, _, _, packed, payload, id]: super::spool::Words) -> Self {
         Self {
             owner: match track {
                 KERNEL => Owner::Kernel,

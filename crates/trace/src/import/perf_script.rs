@@ -158,7 +158,7 @@ fn event(sample: &Sample<'_>, intake: &mut Intake) -> Result<(), TraceError> {
         ns: sample.ns,
         cpu: sample.cpu,
     };
-    match Edge::of(sample.event) {
+    match Edge::from_name(sample.event) {
         Edge::Begin(name) => {
             let number = intake.event(&name);
             intake.begin(at, number)
@@ -181,7 +181,7 @@ pub(super) fn is_sample(line: &str) -> bool {
 
 /// Parses `comm pid/tid [cpu] time: period event: rest`, of which much may be missing.
 fn sample(line: &str) -> Option<Sample<'_>> {
-    let words = Words::of(line);
+    let words = Words::new(line);
     // The time is the first word that is a decimal number with a colon.
     let (time_at, time) = words.clone().enumerate().find_map(|(at, word)| {
         let time = word.text.strip_suffix(':')?;
@@ -247,7 +247,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    const fn of(line: &'a str) -> Self {
+    const fn new(line: &'a str) -> Self {
         Self { line, at: 0 }
     }
 }

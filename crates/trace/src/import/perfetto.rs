@@ -207,7 +207,7 @@ impl Trace<'_> {
                 44 => self
                     .tracks
                     .describe_thread(writer, value.bytes(), self.intake),
-                35 => self.stats = Stats::of(value.bytes()),
+                35 => self.stats = Stats::parse(value.bytes()),
                 1 => {
                     let clocks = &mut self.clocks;
                     self.ftrace.bundle(value.bytes(), clocks, self.intake)?;
@@ -262,7 +262,7 @@ impl Trace<'_> {
             (None, None) => None,
         };
         let uuid = number(11).or(sequence.track);
-        let track = self.tracks.of(uuid, writer);
+        let track = self.tracks.find(uuid, writer);
         let name = name.as_deref();
         match number(9).unwrap_or(0) {
             1 => self.begin(track, ns, name.unwrap_or_default())?,
@@ -499,7 +499,7 @@ impl Sequence {
 }
 
 impl Stats {
-    fn of(bytes: &[u8]) -> Self {
+    fn parse(bytes: &[u8]) -> Self {
         let mut stats = Self::default();
         let buffers = Fields(bytes).filter(|&(field, _)| field == 1);
         for (_, buffer) in buffers {

@@ -48,10 +48,10 @@ pub(super) fn write(
         _ => Some(Sink::create(&kernel_path)?),
     };
     let mut rings = Rings::create(trace, &intake.tracks)?;
-    let mut lanes: Vec<Lanes> = intake.asyncs.iter().map(|&pid| Lanes::of(pid)).collect();
+    let mut lanes: Vec<Lanes> = intake.asyncs.iter().map(|&pid| Lanes::new(pid)).collect();
     let mut done = 0u64;
     while let Some(words) = sorted.next()? {
-        let record = Unpacked::of(words);
+        let record = Unpacked::from_words(words);
         match record.owner {
             Owner::Kernel => {
                 if let Some(sink) = &mut kernel {
@@ -282,7 +282,7 @@ struct Lanes {
 }
 
 impl Lanes {
-    fn of(pid: i32) -> Self {
+    fn new(pid: i32) -> Self {
         Self {
             pid,
             rings: Vec::new(),

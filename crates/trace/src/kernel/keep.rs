@@ -41,7 +41,7 @@ pub(crate) fn finish(
         return Ok(None);
     };
     super::raw::join(trace)?;
-    let part = match Survey::of(trace, manifest.clock.ns_per_tick())? {
+    let part = match Survey::read(trace, manifest.clock.ns_per_tick())? {
         Some(survey) => {
             if survey.torn {
                 manifest.warnings.push(
@@ -107,7 +107,7 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(trace: &TraceDir, ns_per_tick: f64) -> Result<Option<Self>, TraceError> {
+    fn read(trace: &TraceDir, ns_per_tick: f64) -> Result<Option<Self>, TraceError> {
         let Some(mut reader) = Reader::of_trace(trace)? else {
             return Ok(None);
         };
@@ -200,7 +200,7 @@ fn rows_to_file(
     let file = trace
         .create(NEW_KERNEL_FILE)
         .map_err(TraceError::io(target, "cannot create"))?;
-    let mut sink = Sink::of(file, target)?;
+    let mut sink = Sink::new(file, target)?;
     let in_ticks = |ns: i64| (ns as f64 / ns_per_tick) as i64;
     let mut order = Order::new(in_ticks(SLACK_NS));
     let mut threads = Threads::new(survey.sources, in_ticks(APART_NS), in_ticks(EARLY_NS));
@@ -314,10 +314,10 @@ pub(crate) struct Sink<'a> {
 impl<'a> Sink<'a> {
     pub(crate) fn create(target: &'a Path) -> Result<Self, TraceError> {
         let file = File::create_new(target).map_err(TraceError::io(target, "cannot create"))?;
-        Self::of(file, target)
+        Self::new(file, target)
     }
 
-    fn of(file: File, target: &'a Path) -> Result<Self, TraceError> {
+    fn new(file: File, target: &'a Path) -> Result<Self, TraceError> {
         let file = BufWriter::with_capacity(1 << 18, file);
         let writer = ArrowWriter::try_new(file, event_schema(), Some(properties()))
             .map_err(|e| parquet_error(target, "cannot write", e))?;

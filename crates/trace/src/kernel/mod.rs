@@ -337,7 +337,7 @@ fn of_tracefs(tracefs: &Result<Tracefs, String>, trace: ClockId) -> KernelSource
 }
 
 fn of_perf(perf: &Result<Perf, String>, trace: ClockId) -> KernelSource {
-    let clock = perf::PerfClock::of(trace);
+    let clock = perf::PerfClock::for_trace(trace);
     let tells = ["switch_out", "switch_in", "migrate"];
     let mut about = source("perf", &tells, clock.name());
     match perf {

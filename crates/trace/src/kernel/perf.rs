@@ -49,7 +49,7 @@ pub(super) struct PerfClock {
 impl PerfClock {
     /// Returns the trace clock where perf offers it, otherwise the monotonic clock that is never
     /// adjusted.
-    pub(super) fn of(trace: ClockId) -> Self {
+    pub(super) fn for_trace(trace: ClockId) -> Self {
         match trace {
             ClockId::MonotonicRaw => Self::new(libc::CLOCK_MONOTONIC_RAW, false),
             ClockId::Monotonic => Self::new(libc::CLOCK_MONOTONIC, false),
@@ -83,7 +83,7 @@ impl Perf {
     /// # Errors
     /// Why they cannot be opened, in plain words.
     pub(super) fn open(trace_clock: ClockId, threads: Option<&[i32]>) -> Result<Self, String> {
-        let clock = PerfClock::of(trace_clock);
+        let clock = PerfClock::for_trace(trace_clock);
         let mut buffers = Vec::new();
         let mut bytes = MOST_BYTES;
         for cpu in super::cpus() {

@@ -61,7 +61,7 @@ pub(super) struct ClockName {
 
 impl ClockName {
     /// Returns the best of the offered clocks.
-    fn of(trace: ClockId, offered: &str) -> Result<Self, String> {
+    fn best(trace: ClockId, offered: &str) -> Result<Self, String> {
         let same = match trace {
             ClockId::Tsc => "x86-tsc",
             ClockId::Monotonic => "mono",
@@ -99,7 +99,7 @@ impl Tracefs {
         let instance = Instance::make(&root, mount)?;
         let dir = instance.dir.clone();
         let offered = read(&dir.join("trace_clock"))?;
-        let clock = ClockName::of(trace, &offered)?;
+        let clock = ClockName::best(trace, &offered)?;
         write(&dir.join("tracing_on"), "0")?;
         write(&dir.join("trace_clock"), clock.name)?;
         let buffer_kib =
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn clocks_in_order_of_preference() {
         let all = "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n";
-        let of = |trace, offered| ClockName::of(trace, offered).map(|c| (c.name, c.mapped));
+        let of = |trace, offered| ClockName::best(trace, offered).map(|c| (c.name, c.mapped));
         assert_eq!(of(ClockId::Tsc, all), Ok(("x86-tsc", false)));
         assert_eq!(of(ClockId::Monotonic, all), Ok(("mono", false)));
         assert_eq!(of(ClockId::MonotonicRaw, all), Ok(("mono_raw", false)));

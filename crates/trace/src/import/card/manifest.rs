@@ -7,7 +7,7 @@ use crate::manifest::{
     Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
 };
 
-pub(super) fn of(
+pub(super) fn build(
     file: &Path,
     masters: &Masters,
     header: &StreamHeader,
