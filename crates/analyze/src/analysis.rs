@@ -9,7 +9,6 @@ use undertick_estimate::{Cost, Moments, normal_quantile};
 use undertick_report::document::{IntervalKind, Report};
 use undertick_trace::manifest::Manifest;
 
-use crate::beside::Beside;
 use crate::columns::Columns;
 use crate::cost::{CostTable, Recorded};
 use crate::engine::{Engine, Nearest};
@@ -19,6 +18,7 @@ use crate::hosts::Clocks;
 use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
+use crate::pair_correction::PairCorrection;
 use crate::part::{Part, RingAccount, Worker};
 use crate::perturbation::Perturbation;
 use crate::rules::rules;
@@ -357,18 +357,18 @@ fn subtracting(
                 *costs = CostTable::new(calibration, recorded, ns);
                 costs.read_ratio = change.map(|change| change.ratio);
             }
-            costs.beside = paired.map(|paired| match paired.chosen.as_str() {
-                "long-term" => Beside::constant(paired, ns),
-                _ => Beside::fitted(paired, ns),
+            costs.pair_correction = paired.map(|paired| match paired.chosen.as_str() {
+                "long-term" => PairCorrection::constant(paired, ns),
+                _ => PairCorrection::fitted(paired, ns),
             });
         }
         Compensate::Pairs => {
-            costs.beside = Some(Beside::published("pairs", paired));
+            costs.pair_correction = Some(PairCorrection::published("pairs", paired));
             costs.set_ns_per_tick(ns);
             engine.nearest = Nearest::Own;
         }
         Compensate::Sampler => {
-            costs.beside = Some(Beside::published("sampler", None));
+            costs.pair_correction = Some(PairCorrection::published("sampler", None));
             costs.set_ns_per_tick(ns);
             engine.nearest = Nearest::Sampler;
         }
@@ -381,7 +381,7 @@ fn subtracting(
             if let Some(calibration) = calibration {
                 *costs = CostTable::new(calibration, recorded, ns);
             }
-            costs.beside = Some(Beside::fitted(paired, ns));
+            costs.pair_correction = Some(PairCorrection::fitted(paired, ns));
         }
     }
     Ok(())

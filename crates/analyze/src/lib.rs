@@ -39,7 +39,6 @@ extern crate self as undertick_analyze;
 
 mod analysis;
 pub mod arrows;
-mod beside;
 mod coded;
 mod columns;
 mod cost;
@@ -52,6 +51,7 @@ mod messages;
 mod modes;
 mod names;
 mod options;
+mod pair_correction;
 mod pairs;
 mod part;
 mod perturbation;

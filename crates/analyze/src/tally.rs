@@ -361,7 +361,7 @@ impl Tally {
         } else {
             Taken {
                 ticks: 0,
-                beside: None,
+                pair_cost: None,
             }
         };
         self.begins.push(sample.start);
@@ -406,7 +406,7 @@ impl Tally {
             self.change_cost(cost);
         }
         self.kept_costs.add(sample, taken);
-        if taken.beside.is_some() {
+        if taken.pair_cost.is_some() {
             self.improvement.add(read, value);
         }
         self.kept.push(value);

@@ -6,7 +6,7 @@ use undertick_units::Estimate;
 
 use super::POINT;
 use super::read::{ENDS, Ends, Inner, Recorded};
-use crate::beside::Beside;
+use crate::pair_correction::PairCorrection;
 use crate::tally::Sample;
 
 /// Costs per sample: exact in nanoseconds for sums, in fixed-point ticks for single samples.
@@ -23,7 +23,7 @@ pub(crate) struct CostTable {
     /// Whether the two calibrations contradict each other, by [`Ends`].
     pub(crate) disagree: [bool; ENDS],
     /// What is subtracted instead from samples with pairs of readings.
-    pub(crate) beside: Option<Beside>,
+    pub(crate) pair_correction: Option<PairCorrection>,
     /// By [`Ends`]: spans of this much work or more, ns, have the cost measured beside known
     /// doses, whatever a span around nothing costs.
     pub(super) worked: [Option<(f64, Cost)>; ENDS],
@@ -79,7 +79,7 @@ pub(crate) struct Taken {
     /// Cost to the nearest tick.
     pub(crate) ticks: i64,
     /// Cost from its own pairs, if they gave it.
-    pub(crate) beside: Option<PairCost>,
+    pub(crate) pair_cost: Option<PairCost>,
 }
 
 /// The cost of one sample according to its pairs.
@@ -133,7 +133,7 @@ impl CostTable {
             inner,
             ns_per_tick,
             disagree: [false; ENDS],
-            beside: None,
+            pair_correction: None,
             worked: [None; ENDS],
             read_ratio: None,
         }
@@ -219,31 +219,32 @@ impl CostTable {
     #[inline]
     pub(crate) fn subtracted_from(&self, sample: &Sample) -> Taken {
         if sample.pairs != [0; 2]
-            && let Some(beside) = &self.beside
+            && let Some(pair_correction) = &self.pair_correction
         {
-            return self.beside(sample, beside);
+            return self.subtracted_by_pairs(sample, pair_correction);
         }
         Taken {
             ticks: self.ticks(sample),
-            beside: None,
+            pair_cost: None,
         }
     }
 
     #[inline(never)]
-    fn beside(&self, sample: &Sample, beside: &Beside) -> Taken {
+    fn subtracted_by_pairs(&self, sample: &Sample, pair_correction: &PairCorrection) -> Taken {
         let [t1, t4] = sample.pairs.map(f64::from);
         // 2^40: as for other costs, far above any valid pair.
         let most = (1_i64 << 40) as f64;
-        let own = (beside.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
+        let own =
+            (pair_correction.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
         let own = own.round() as i64;
         let both = own.saturating_add(self.fixed_inner.inside(sample));
         Taken {
             ticks: both.saturating_add(1 << (POINT - 1)) >> POINT,
-            beside: Some(PairCost {
+            pair_cost: Some(PairCost {
                 own,
                 pairs: [t1, t4]
                     .iter()
-                    .all(|&t| beside.correction.held(t) == t)
+                    .all(|&t| pair_correction.correction.held(t) == t)
                     .then_some(sample.pairs),
             }),
         }

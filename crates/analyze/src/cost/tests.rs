@@ -7,7 +7,7 @@ use undertick_trace::manifest::{Calibration, FunctionCost, Name, Ring, SampledCo
 use undertick_units::{Estimate, Interval};
 
 use super::*;
-use crate::beside::Beside;
+use crate::pair_correction::PairCorrection;
 use crate::tally::Sample;
 
 pub(crate) fn estimate(value: f64, lo: f64, hi: f64) -> Estimate {
@@ -79,7 +79,7 @@ fn calibration() -> Calibration {
 #[test]
 fn pairs_tell_the_cost_of_their_sample() {
     let mut t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
-    t.beside = Some(Beside::published("pairs", None));
+    t.pair_correction = Some(PairCorrection::published("pairs", None));
     let with = sample(Ends::Ordered, 1, [75, 80]);
     let without = sample(Ends::Ordered, 0, [0; 2]);
     assert_eq!(t.subtracted_from(&with).ticks, 98);

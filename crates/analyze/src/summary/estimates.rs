@@ -116,9 +116,9 @@ impl Summary {
             .disputed(engine, tally, kept)
             .then(|| DISPUTED.to_owned());
         let by_pairs = costs.by_pairs.iter().sum::<u64>();
-        let beside = engine.costs.beside.filter(|_| by_pairs > 0);
-        let (method, how) = match (beside, self.options.compensate) {
-            (Some(beside), _) => (beside.name, beside.how()),
+        let pair_correction = engine.costs.pair_correction.filter(|_| by_pairs > 0);
+        let (method, how) = match (pair_correction, self.options.compensate) {
+            (Some(pair_correction), _) => (pair_correction.name, pair_correction.how()),
             (None, Compensate::LongTerm) => ("long-term", "mean of all pairs of readings"),
             (None, Compensate::Pairs | Compensate::Sampler) => ("none", "no pairs beside it"),
             (None, _) if in_place.is_some() => (
@@ -128,7 +128,7 @@ impl Summary {
             (None, _) => ("calibrated", "calibration by known doses of work"),
         };
         let dearer = (engine.costs.read_ratio)
-            .filter(|ratio| beside.is_none() && (ratio - 1.0).abs() > WORTH_SAYING)
+            .filter(|ratio| pair_correction.is_none() && (ratio - 1.0).abs() > WORTH_SAYING)
             .map(|ratio| format!("; a reading took {ratio:.2} times as long as then"));
         Compensation {
             method: method.into(),
@@ -145,7 +145,7 @@ impl Summary {
                 n_effective: n as f64,
                 notes: notes.into_iter().collect(),
             }),
-            k: beside.and_then(|_| tally.improvement.k(self.options.confidence)),
+            k: pair_correction.and_then(|_| tally.improvement.k(self.options.confidence)),
             inner_records: Some(costs.inner_records()),
         }
     }
@@ -157,10 +157,10 @@ impl Summary {
         engine: &Engine,
         tally: &Tally,
     ) -> Option<(&'static str, Estimate)> {
-        let beside =
-            (engine.costs.beside).filter(|_| tally.kept_costs.by_pairs.iter().sum::<u64>() > 0)?;
+        let pair_correction = (engine.costs.pair_correction)
+            .filter(|_| tally.kept_costs.by_pairs.iter().sum::<u64>() > 0)?;
         let k = tally.improvement.k(self.options.confidence)?;
-        (k.interval.hi? < 1.0).then_some((beside.name, k))
+        (k.interval.hi? < 1.0).then_some((pair_correction.name, k))
     }
 
     /// Whether the two calibrations contradict each other about these samples.

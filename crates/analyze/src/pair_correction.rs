@@ -8,7 +8,7 @@ use crate::cost::span_cost;
 
 /// A correction by the pairs beside each sample.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside {
+pub(crate) struct PairCorrection {
     pub(crate) correction: Correction,
     /// Uncertainty of its constant, ns.
     pub(crate) error: Cost,
@@ -29,7 +29,7 @@ const DRIFT_SLOPE: f64 = 1.5;
 /// Uncertainty of a drift, as its share: slopes from 1 to 2.
 pub(crate) const DRIFT_ERROR: f64 = 1.0 / 3.0;
 
-impl Beside {
+impl PairCorrection {
     /// Half of both pairs, as published; `bias` is what is known to remain, and is not
     /// subtracted.
     pub(crate) fn published(name: &'static str, bias: Option<&PairedCost>) -> Self {
