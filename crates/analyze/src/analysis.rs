@@ -19,10 +19,10 @@ use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
 use crate::pair_correction::PairCorrection;
-use crate::part::{Part, RingAccount, Worker};
 use crate::perturbation::Perturbation;
 use crate::rules::rules;
 use crate::sampled;
+use crate::shard::{RingAccount, ShardResult, Worker};
 use crate::span_rows::SpanRows;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
@@ -208,20 +208,20 @@ impl Analysis {
         })
     }
 
-    /// Merges the results for a worker's rings. The same parts in the same order give the same
+    /// Merges the results of a shard. The same shards in the same order give the same
     /// report, whichever worker made them.
-    pub fn absorb(&mut self, mut part: Part) {
+    pub fn absorb(&mut self, mut result: ShardResult) {
         if self.rings.is_empty() {
             // The kernel's rows of the trace are complete now.
             self.known.settle();
             self.whole = self.known.clone();
         }
-        self.rows.add(&part.rows);
-        self.rings.append(&mut part.rings);
-        if let Some((lo, hi)) = part.span {
+        self.rows.add(&result.rows);
+        self.rings.append(&mut result.rings);
+        if let Some((lo, hi)) = result.span {
             self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
         }
-        self.whole.absorb(part);
+        self.whole.absorb(result);
     }
 
     /// Reports that the trace has been read to its end once.

@@ -9,8 +9,8 @@ use crate::columns::Columns;
 use crate::error::Error;
 use crate::matching::Row;
 use crate::names::Names;
+use crate::parallel::Failed;
 use crate::rules::{Action, Rule, actions, rules};
-use crate::side_by_side::Failed;
 use crate::table::{Matching, Table};
 
 /// Most ends of messages that are examined: 100 MB.

@@ -14,8 +14,8 @@ use undertick_units::Estimate;
 use crate::columns::Columns;
 use crate::error::Error;
 use crate::names::Names;
+use crate::parallel::Failed;
 use crate::rules::known;
-use crate::side_by_side::Failed;
 use crate::table::{Matching, NameOrNumber, Table};
 
 /// Most keys of one interval that are stored; with more, every second key is removed, the same

@@ -12,8 +12,8 @@ use undertick_trace::rows::Rows;
 
 use crate::analysis::Analysis;
 use crate::options::Options;
-use crate::part::Worker;
-use crate::side_by_side::Failed;
+use crate::parallel::Failed;
+use crate::shard::Worker;
 
 /// Analyses the raw blocks of a recording, on one CPU; `manifest` is that of the recording.
 ///

@@ -25,7 +25,7 @@ use undertick_trace::rows::Rows;
 use crate::analysis::Analysis;
 use crate::error::Error;
 use crate::options::Options;
-use crate::part::Worker;
+use crate::shard::Worker;
 
 /// A stretch of time, ticks of the recording clock: from the first on, until before the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

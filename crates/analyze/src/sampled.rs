@@ -14,8 +14,8 @@ use undertick_trace::manifest::Manifest;
 use undertick_units::{Estimate, Interval};
 
 use crate::engine::{Engine, TOO_MANY};
-use crate::part::RingAccount;
 use crate::rules::Action;
+use crate::shard::RingAccount;
 use crate::table::Table;
 
 /// Most rates that are distinguished, about 50 KiB each; further ones are merged with the last.

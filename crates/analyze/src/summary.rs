@@ -19,8 +19,8 @@ use crate::engine::Engine;
 use crate::evidence::Cause;
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
-use crate::part::RingAccount;
 use crate::perturbation::{by_total, of_the_program};
+use crate::shard::RingAccount;
 use crate::tally::{Dropping, Parent, Tally};
 use crate::warnings::{FEW_STEPS, Facts, warnings};
 

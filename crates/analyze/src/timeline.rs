@@ -16,7 +16,7 @@ use undertick_trace::read::Trace;
 use crate::analysis::Stretch;
 use crate::error::Error;
 use crate::options::Options;
-use crate::side_by_side::{Failed, available_cpus, passes};
+use crate::parallel::{Failed, available_cpus, passes};
 use cells::{Cells, Window};
 use collect::{Collecting, Longest, Single, WindowContents, Words};
 use kernel::OfKernel;

@@ -10,7 +10,7 @@ use undertick_trace::schema::Kind;
 
 use super::cells::{Cells, Window};
 use crate::columns::Columns;
-use crate::side_by_side::{Failed, SpanPart, SpanSink};
+use crate::parallel::{Failed, ShardSpans, SpanSink};
 
 /// Deeper spans are drawn in one row.
 const MOST_DEEP: u32 = 15;
@@ -157,7 +157,7 @@ pub(super) struct Collecting {
 }
 
 impl SpanSink for Collecting {
-    fn part(&self, _: usize) -> Result<Box<dyn SpanPart + '_>, Failed> {
+    fn shard(&self, _: usize) -> Result<Box<dyn ShardSpans + '_>, Failed> {
         let mut contents = WindowContents::default();
         contents.dropped.number("");
         Ok(Box::new(Collector { of: self, contents }))
@@ -173,7 +173,7 @@ struct Collector<'a> {
     contents: WindowContents,
 }
 
-impl SpanPart for Collector<'_> {
+impl ShardSpans for Collector<'_> {
     /// Takes points and losses.
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failed> {
         let columns = Columns::from_batch(batch)?;

@@ -15,7 +15,7 @@ use undertick_trace::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 use crate::analysis::Analysis;
 use crate::error::Error;
 use crate::options::Options;
-use crate::part::{Part, Worker};
+use crate::shard::{ShardResult, Worker};
 
 /// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;
@@ -108,7 +108,7 @@ fn spans_in(
 /// Receives the spans of a trace as they are found.
 pub(crate) trait SpanSink: Sync {
     /// Returns the receiver for one shard of the trace.
-    fn part(&self, index: usize) -> Result<Box<dyn SpanPart + '_>, Failed>;
+    fn shard(&self, index: usize) -> Result<Box<dyn ShardSpans + '_>, Failed>;
 
     /// Only spans that touch this time are wanted, ticks; `None`: all.
     fn window(&self) -> Option<(i64, i64)> {
@@ -117,7 +117,7 @@ pub(crate) trait SpanSink: Sync {
 }
 
 /// Receives the spans of one shard of a trace.
-pub(crate) trait SpanPart {
+pub(crate) trait ShardSpans {
     /// Takes the rows in which spans are found.
     fn rows(&mut self, _: &RecordBatch) -> Result<(), Failed> {
         Ok(())
@@ -131,12 +131,12 @@ pub(crate) trait SpanPart {
 }
 
 impl SpanSink for Writing {
-    fn part(&self, index: usize) -> Result<Box<dyn SpanPart + '_>, Failed> {
+    fn shard(&self, index: usize) -> Result<Box<dyn ShardSpans + '_>, Failed> {
         Ok(Box::new(Writing::part(self, index)?))
     }
 }
 
-impl SpanPart for SpanFile {
+impl ShardSpans for SpanFile {
     fn spans(&mut self, spans: &RecordBatch) -> Result<(), Failed> {
         Ok(self.write(spans)?)
     }
@@ -176,7 +176,7 @@ pub(crate) fn passes(
         one_pass(trace, &groups, &mut analysis, cpus, writing, &mut |done| {
             progress((before + done) as f64 / whole);
         })?;
-        let mut file = writing.map(|w| w.part(groups.len())).transpose()?;
+        let mut file = writing.map(|w| w.shard(groups.len())).transpose()?;
         analysis.finish_pass_into(|spans| match &mut file {
             Some(file) => file.spans(&spans),
             None => Ok(()),
@@ -254,43 +254,43 @@ fn one_pass(
         writing,
     };
     std::thread::scope(|scope| {
-        let (sender, parts) = sync_channel::<Result<(usize, Part), Failed>>(workers + 1);
+        let (sender, results) = sync_channel::<Result<(usize, ShardResult), Failed>>(workers + 1);
         for _ in 0..workers {
             // Cheap: what is known of the trace is shared.
             let make = analysis.worker(false);
             let (pass, sender) = (&pass, sender.clone());
             scope.spawn(move || {
                 while let Some(index) = pass.take() {
-                    let part = pass.analyze(make.again(groups[index].by_ring), index);
-                    if sender.send(part.map(|part| (index, part))).is_err() {
+                    let result = pass.analyze(make.again(groups[index].by_ring), index);
+                    if sender.send(result.map(|result| (index, result))).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        let absorbed = absorb_in_order(&pass, &parts, analysis, progress);
+        let absorbed = absorb_in_order(&pass, &results, analysis, progress);
         pass.stop();
         absorbed
     })
 }
 
-/// Merges the parts as they arrive, in the order of the groups.
+/// Merges the results of the shards as they arrive, in the order of the groups.
 fn absorb_in_order(
     pass: &Pass<'_>,
-    parts: &Receiver<Result<(usize, Part), Failed>>,
+    results: &Receiver<Result<(usize, ShardResult), Failed>>,
     analysis: &mut Analysis,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), Failed> {
-    let mut waiting: Vec<Option<Part>> = pass.groups.iter().map(|_| None).collect();
+    let mut waiting: Vec<Option<ShardResult>> = pass.groups.iter().map(|_| None).collect();
     let mut next = 0;
     while next < pass.groups.len() {
-        match parts.recv_timeout(REPORT_EVERY) {
-            Ok(part) => {
-                let (index, part) = part?;
-                waiting[index] = Some(part);
-                while let Some(part) = waiting.get_mut(next).and_then(Option::take) {
-                    analysis.absorb(part);
+        match results.recv_timeout(REPORT_EVERY) {
+            Ok(result) => {
+                let (index, result) = result?;
+                waiting[index] = Some(result);
+                while let Some(result) = waiting.get_mut(next).and_then(Option::take) {
+                    analysis.absorb(result);
                     next += 1;
                     pass.absorbed(next);
                 }
@@ -336,9 +336,9 @@ impl Pass<'_> {
         self.moved.notify_all();
     }
 
-    fn analyze(&self, mut worker: Worker, index: usize) -> Result<Part, Failed> {
+    fn analyze(&self, mut worker: Worker, index: usize) -> Result<ShardResult, Failed> {
         let group = &self.groups[index];
-        let mut file = self.writing.map(|w| w.part(index)).transpose()?;
+        let mut file = self.writing.map(|w| w.shard(index)).transpose()?;
         let mut take = |worker: &mut Worker, batch: Result<RecordBatch, TraceError>| {
             let batch = batch?;
             worker.push(&batch)?;

@@ -1,4 +1,4 @@
-//! Analyses a subset of the rings of a trace, and merges the results.
+//! Analyses one shard, a subset of the rings of a trace, and merges the results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,10 +43,10 @@ pub struct Worker {
     coding: Option<Box<Coding>>,
 }
 
-/// Results for a subset of the rings of a trace. Parts of one trace are merged by
-/// [`crate::Analysis::absorb`]; they can be sent to the place of merging.
+/// The results of one shard, a subset of the rings of a trace. The shards of one trace are merged
+/// by [`crate::Analysis::absorb`]; results can be sent to the process that merges them.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Part {
+pub struct ShardResult {
     tallies: Vec<Tally>,
     frequencies: Vec<Frequency>,
     slices: Slices,
@@ -257,13 +257,13 @@ impl Worker {
 
     /// Ends the work: all rows of these rings have come.
     #[must_use]
-    pub fn finish(mut self) -> Part {
+    pub fn finish(mut self) -> ShardResult {
         self.tally_coded();
         for ring in &mut self.rings {
             ring.abandon(&mut self.engine, false);
         }
         let perturbation = self.engine.perturbation.as_mut();
-        Part {
+        ShardResult {
             sections: perturbation.map_or_else(SectionsOf::new, |p| p.take_sections()),
             tallies: self.engine.tallies,
             frequencies: self.engine.frequencies,
@@ -300,8 +300,8 @@ impl Engine {
     }
 
     /// Merges the results for some rings.
-    pub(crate) fn absorb(&mut self, part: Part) {
-        let Part {
+    pub(crate) fn absorb(&mut self, result: ShardResult) {
+        let ShardResult {
             tallies,
             frequencies,
             slices,
@@ -311,7 +311,7 @@ impl Engine {
             pushed_out,
             crowded,
             ..
-        } = part;
+        } = result;
         self.pushed_out += pushed_out;
         self.crowded += crowded;
         self.messages.append(messages);
