@@ -8,7 +8,7 @@ use undertick_trace::coded::Coded;
 use undertick_trace::rows::Key;
 
 use crate::cost::{Inner, Reading};
-use crate::engine::{Engine, TOO_MANY};
+use crate::match_context::{MatchContext, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
 use crate::plain::{MOST, Plain, Samples, is_plain};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
@@ -198,7 +198,7 @@ impl Coding {
     pub(crate) fn rows(
         &mut self,
         ring: &mut Ring,
-        engine: &mut Engine,
+        context: &mut MatchContext,
         block: &Coded,
         from: usize,
         (lo, hi): (i64, i64),
@@ -206,17 +206,17 @@ impl Coding {
         if ring.stack.len() >= DEEPEST || ring.never_waits {
             return from;
         }
-        self.learn(block.keys(), ring.set, engine);
-        self.take_over(ring, engine);
+        self.learn(block.keys(), ring.set, context);
+        self.take_over(ring, context);
         let until = block.ts().len();
         let mut row = from;
         let mut stopped = false;
         while row < until && !stopped {
             let ts = block.ts()[row];
             // Most blocks lie in one slice of time.
-            let to = match engine.slices.is_one(lo, hi) {
+            let to = match context.slices.is_one(lo, hi) {
                 true => until,
-                false => row + engine.slices.alike(&block.ts()[row..until]),
+                false => row + context.slices.alike(&block.ts()[row..until]),
             };
             while row < to && !stopped {
                 // This many rows cannot nest too deeply.
@@ -224,31 +224,31 @@ impl Coding {
                 let (n, full) = self.run(&mut ring.counts.plain, block, row, end);
                 row += n;
                 match full {
-                    Some(slot) => self.tally_slot(slot, engine),
+                    Some(slot) => self.tally_slot(slot, context),
                     None => stopped = row < end || n == 0,
                 }
             }
-            self.codes.count(engine, ts);
+            self.codes.count(context, ts);
         }
         self.leave(ring);
         row
     }
 
     /// Looks up the actions of these words.
-    fn learn(&mut self, keys: &[Key], set: usize, engine: &mut Engine) {
+    fn learn(&mut self, keys: &[Key], set: usize, context: &mut MatchContext) {
         if self.intervals.len() + keys.len() > CODES {
-            self.tally(engine);
+            self.tally(context);
         }
         self.instants.clear();
         self.codes.each = [Code::ODD; CODES];
         self.codes.counted = [NOWHERE; CODES];
         for (at, key) in keys.iter().enumerate().take(CODES) {
-            let cell = engine.cells[set].get(key.event as u32 as usize).copied();
+            let cell = context.cells[set].get(key.event as u32 as usize).copied();
             let Some(cell) = cell.filter(|cell| cell.counted < TOO_MANY && key.descheduled == 0)
             else {
                 continue;
             };
-            let parent = |interval: u32| engine.tallies[interval as usize].parent;
+            let parent = |interval: u32| context.tallies[interval as usize].parent;
             self.codes.each[at] = match key.kind {
                 BEGIN if cell.span < TOO_MANY => {
                     self.codes.counted[at] = cell.counted;
@@ -277,14 +277,14 @@ impl Coding {
     }
 
     /// Takes over the open starts.
-    fn take_over(&mut self, ring: &Ring, engine: &Engine) {
+    fn take_over(&mut self, ring: &Ring, context: &MatchContext) {
         self.depth = ring.stack.len();
         self.cells[STACK] = NOTHING;
         let mut around = Parent::Various;
         for (cell, open) in self.cells[STACK + 1..].iter_mut().zip(&ring.stack) {
             *cell = Begun::from_open(open);
             // The parent of those that begin here is checked when they begin.
-            let parent = engine.tallies[open.interval as usize].parent;
+            let parent = context.tallies[open.interval as usize].parent;
             if !is_plain(open, ring.counts, Reading::Plain)
                 || (parent != Parent::Various && parent != around)
             {
@@ -382,17 +382,17 @@ impl Coding {
     }
 
     /// Tallies all samples that wait.
-    pub(crate) fn tally(&mut self, engine: &mut Engine) {
+    pub(crate) fn tally(&mut self, context: &mut MatchContext) {
         for slot in 0..self.intervals.len() {
-            self.tally_slot(slot as u8, engine);
+            self.tally_slot(slot as u8, context);
         }
         self.intervals.clear();
     }
 
-    fn tally_slot(&mut self, slot: u8, engine: &mut Engine) {
+    fn tally_slot(&mut self, slot: u8, context: &mut MatchContext) {
         let place = usize::from(slot);
         let n = std::mem::take(&mut self.codes.waiting[place]) as usize;
-        engine.tally(self.intervals[place], self.samples[place].first(n));
+        context.tally(self.intervals[place], self.samples[place].first(n));
     }
 }
 
@@ -407,10 +407,10 @@ fn place_of(this: u32, among: &mut Vec<u32>) -> usize {
 
 impl Codes {
     /// Counts the rows so far, all of which lie in the slice of this reading.
-    fn count(&mut self, engine: &mut Engine, ts: i64) {
+    fn count(&mut self, context: &mut MatchContext, ts: i64) {
         for (n, &counted) in self.rows.iter_mut().zip(&self.counted) {
             if *n > 0 && counted != NOWHERE {
-                engine.slices.count_more(counted, ts, u64::from(*n));
+                context.slices.count_more(counted, ts, u64::from(*n));
             }
             *n = 0;
         }

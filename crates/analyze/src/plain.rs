@@ -6,7 +6,7 @@
 use undertick_trace::rows::RowsOfRing;
 
 use crate::cost::{CostTable, Ends, Inner, PlainCosts, Reading};
-use crate::engine::{Cell, Engine, Family, Nearest, TOO_MANY};
+use crate::match_context::{Cell, Family, MatchContext, Nearest, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
 use crate::ring::{Counts, Edge, Last, MOST_OPEN, Open, Ring};
 use crate::sampled::Sampling;
@@ -160,17 +160,17 @@ impl Waiting {
 /// Takes rows from `from` on, as long as they are plain; returns the first that is not.
 pub(crate) fn rows(
     ring: &mut Ring,
-    engine: &mut Engine,
+    context: &mut MatchContext,
     columns: &RowsOfRing<'_>,
     from: usize,
 ) -> usize {
-    engine.waiting.know(engine.tallies.len());
+    context.waiting.know(context.tallies.len());
     let mut row = from;
     loop {
-        let (to, full) = run(ring, engine, columns, row);
+        let (to, full) = run(ring, context, columns, row);
         row = to;
         match full {
-            Some(interval) => engine.tally_waiting(interval),
+            Some(interval) => context.tally_waiting(interval),
             None => return row,
         }
     }
@@ -200,18 +200,18 @@ enum Taken {
 #[inline(never)] // by itself it keeps its state in registers
 fn run(
     ring: &mut Ring,
-    engine: &mut Engine,
+    context: &mut MatchContext,
     columns: &RowsOfRing<'_>,
     from: usize,
 ) -> (usize, Option<u32>) {
-    let cells = engine.cells[ring.set].as_slice();
+    let cells = context.cells[ring.set].as_slice();
     let mut run = Run {
         stack: &mut ring.stack,
         last: &mut ring.last,
         gaps: ring.gaps,
-        waiting: &mut engine.waiting,
-        tallies: &engine.tallies,
-        counting: engine.slices.counting(),
+        waiting: &mut context.waiting,
+        tallies: &context.tallies,
+        counting: context.slices.counting(),
     };
     // For these rows only the plain readings are counted.
     let mut now = ring.counts;
@@ -358,7 +358,7 @@ fn plain(open: &Open, now: Counts, end: i64) -> Plain {
     }
 }
 
-impl Engine {
+impl MatchContext {
     /// Whether samples may wait: nothing needs them in the order in which they end, or asks for
     /// what only the general path finds.
     pub(crate) fn lets_wait(&self) -> bool {

@@ -8,9 +8,9 @@ use undertick_report::document::IntervalKind;
 use undertick_units::Estimate;
 
 use crate::cost::{CostTable, Costs, Ends, Inner, Taken};
-use crate::engine::Family;
 use crate::evidence::{CAUSES, Cause, SampleCauses};
 use crate::hosts::Doubt;
+use crate::match_context::Family;
 use crate::sampled::{Sampling, Strata};
 
 /// A matched sample, as the clock showed it.

@@ -113,7 +113,7 @@ pub(crate) struct Frequency {
 /// State that all rings share. A copy made before there are samples shares what is known of the
 /// trace, and gathers separate samples.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Engine {
+pub(crate) struct MatchContext {
     pub(crate) names: Arc<Names>,
     /// Intervals of the table, with the same indices as `tallies`; empty without a table.
     pub(crate) rules: Arc<[Rule]>,
@@ -140,7 +140,8 @@ pub(crate) struct Engine {
     /// First of two passes: only the smallest samples are wanted.
     pub(crate) scanning: bool,
     pub(crate) actions: Vec<Box<[Action]>>,
-    /// Tables by event, one for each name set; they do not hold every event ([`Engine::cell`]).
+    /// Tables by event, one for each name set; they do not hold every event
+    /// ([`MatchContext::cell`]).
     pub(crate) cells: Vec<Vec<Cell>>,
     /// Number of cells in all these tables.
     cells_in_tables: usize,
@@ -156,7 +157,7 @@ pub(crate) struct Engine {
     pub(crate) crowded: u64,
 }
 
-impl Engine {
+impl MatchContext {
     pub(crate) fn set_names(&mut self, names: Names) {
         self.cells = vec![Vec::new(); names.sets()];
         self.cells_in_tables = 0;
