@@ -1,4 +1,4 @@
-//! A faster path for the common rows of a raw block than [`crate::plain`]. The meaning of an
+//! A faster path for the common rows of a raw block than [`crate::fast_path`]. The meaning of an
 //! event, and the slot for its samples, are looked up once for each word of the block's palette.
 //! Whether a span begins or ends is not predictable, so the loop has no branch for it. Every row
 //! makes a start and a sample, and the next row overwrites what the row does not mean. The
@@ -8,9 +8,9 @@ use undertick_trace::coded::Coded;
 use undertick_trace::rows::Key;
 
 use crate::cost::{Inner, Reading};
+use crate::fast_path::{FastSample, MOST, Samples, is_fast_sample};
 use crate::match_context::{MatchContext, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
-use crate::plain::{MOST, Plain, Samples, is_plain};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::tally::Parent;
 
@@ -25,7 +25,7 @@ const DEEPEST: usize = 1000;
 /// Marks a missing place.
 const NOWHERE: u32 = u32::MAX;
 /// Mark of an interval in a cell: only the general path ends it.
-const NOT_PLAIN: u32 = 1 << 31;
+const GENERAL_PATH: u32 = 1 << 31;
 
 /// The action of the rows of one word of the palette. An instant ends what the last one began.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ struct Code {
 impl Code {
     /// The general path takes it: no cell has what it expects.
     const ODD: Self = Self {
-        expected: NOT_PLAIN - 2,
+        expected: GENERAL_PATH - 2,
         compared: u32::MAX,
         payload: 0,
         interval: NOWHERE,
@@ -71,7 +71,7 @@ impl Code {
     fn start(interval: u32, slot: u8, parent: Parent) -> Self {
         let (expected, compared) = match parent {
             Parent::Various => (0, 0),
-            Parent::One(outer) => (outer, !NOT_PLAIN),
+            Parent::One(outer) => (outer, !GENERAL_PATH),
             Parent::Unseen => (Self::ODD.expected, Self::ODD.compared),
         };
         Self {
@@ -111,7 +111,7 @@ impl Code {
     }
 }
 
-/// A start with only such readings as [`Plain`] samples have.
+/// A start with only such readings as [`FastSample`] samples have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Begun {
     ts: i64,
@@ -135,7 +135,7 @@ impl Begun {
         }
     }
 
-    /// Adds the other counts, which plain rows do not change.
+    /// Adds the other counts, which rows of the fast path do not change.
     fn open(&self, now: Counts, reading: Reading) -> Open {
         Open {
             at: Edge::alone(self.ts, reading),
@@ -192,9 +192,9 @@ impl Coding {
         }
     }
 
-    /// Takes rows of one ring from `from` on, as long as they are plain; returns the first that
-    /// is not. Their times lie between `lo` and `hi`. Their samples wait: call [`Self::tally`]
-    /// before other rows come.
+    /// Takes rows of one ring from `from` on, as long as the fast path handles them; returns the
+    /// first that it does not handle. Their times lie between `lo` and `hi`. Their samples wait:
+    /// call [`Self::tally`] before other rows come.
     pub(crate) fn rows(
         &mut self,
         ring: &mut Ring,
@@ -285,18 +285,19 @@ impl Coding {
             *cell = Begun::from_open(open);
             // The parent of those that begin here is checked when they begin.
             let parent = context.tallies[open.interval as usize].parent;
-            if !is_plain(open, ring.counts, Reading::Plain)
+            if !is_fast_sample(open, ring.counts, Reading::Plain)
                 || (parent != Parent::Various && parent != around)
             {
-                cell.interval |= NOT_PLAIN;
+                cell.interval |= GENERAL_PATH;
             }
             around = Parent::One(open.interval);
         }
         for (cell, &instant) in self.cells.iter_mut().zip(&self.instants) {
             let last = ring.last.get(instant as usize).copied().flatten();
             let last = last.filter(|last| last.gaps == ring.gaps);
-            let plain = last.filter(|last| is_plain(&last.open, ring.counts, Reading::Unordered));
-            *cell = plain.map_or(NOTHING, |last| Begun::from_open(&last.open));
+            let fast =
+                last.filter(|last| is_fast_sample(&last.open, ring.counts, Reading::Unordered));
+            *cell = fast.map_or(NOTHING, |last| Begun::from_open(&last.open));
         }
     }
 
@@ -305,7 +306,7 @@ impl Coding {
         let now = ring.counts;
         let begun = &self.cells[STACK + 1..][..self.depth];
         let same = |(open, begun): &(&Open, &Begun)| {
-            let interval = begun.interval & !NOT_PLAIN;
+            let interval = begun.interval & !GENERAL_PATH;
             Begun::from_open(open)
                 == Begun {
                     interval,
@@ -327,8 +328,8 @@ impl Coding {
         }
     }
 
-    /// Takes plain rows until there are enough samples of an interval; returns how many rows, and
-    /// the slot of that interval.
+    /// Takes rows of the fast path until there are enough samples of an interval; returns how many
+    /// rows, and the slot of that interval.
     #[inline(never)] // by itself it keeps its state in registers
     fn run(
         &mut self,
@@ -355,7 +356,7 @@ impl Coding {
             let n = &mut codes.waiting[usize::from(does.slot)];
             samples[usize::from(does.slot)].put(
                 *n as u8,
-                Plain {
+                FastSample {
                     start: top.ts,
                     end: ts,
                     inside: plain.since(top.plain),

@@ -9,12 +9,12 @@ use undertick_report::document::IntervalKind;
 
 use crate::cost::CostTable;
 use crate::evidence::{Evidence, SampleCauses};
+use crate::fast_path::Waiting;
 use crate::hosts::Clocks;
 use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
 use crate::perturbation::Perturbation;
-use crate::plain::Waiting;
 use crate::rules::{Action, Rule, actions};
 use crate::slices::Slices;
 use crate::span_rows::{Dropped, SpanRow, SpanRows};

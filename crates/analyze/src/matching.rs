@@ -6,9 +6,9 @@ use undertick_trace::rows::RowsOfRing;
 use undertick_trace::schema::Kind;
 
 use crate::cost::{Ends, Inner, Reading};
+use crate::fast_path;
 use crate::match_context::{MOST_LASTS, MatchContext, UNSEEN};
 use crate::messages::{Boundary, Message};
-use crate::plain;
 use crate::ring::{Edge, Last, Open, Ring};
 use crate::rules::Action;
 use crate::sampled::Sampling;
@@ -56,11 +56,11 @@ pub(crate) fn rows(
     table: Option<&Table>,
 ) -> RowCounts {
     let mut seen = RowCounts::default();
-    let by_plain_ones = table.is_none() && context.lets_wait() && !ring.never_waits;
+    let by_fast_path = table.is_none() && context.lets_wait() && !ring.never_waits;
     let mut next = 0;
     while next < columns.ts.len() {
-        if by_plain_ones {
-            let to = plain::rows(ring, context, columns, next);
+        if by_fast_path {
+            let to = fast_path::rows(ring, context, columns, next);
             seen.events += (to - next) as u64;
             next = to;
         }

@@ -100,8 +100,8 @@ mod tests {
     use super::*;
     use undertick_trace::schema::Kind as RowKind;
 
-    use crate::plain::support::{Row, calibration, manifest, row};
-    use crate::plain::tests::of_ring;
+    use crate::fast_path::support::{Row, calibration, manifest, row};
+    use crate::fast_path::tests::of_ring;
     use crate::{Compensate, Cull};
 
     /// Makes blocks of `each` rows of each ring; the kernel's rows are left out.

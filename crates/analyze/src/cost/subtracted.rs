@@ -91,7 +91,7 @@ impl Costs {
     /// As [`Self::add`], for `n` samples between such ends. `inside` is the number of records
     /// that each held, none of them serialised; `rounded` ticks were subtracted from those that
     /// held any.
-    pub(crate) fn add_plain(&mut self, ends: Ends, inside: &[Inner], rounded: i64) {
+    pub(crate) fn add_fast_samples(&mut self, ends: Ends, inside: &[Inner], rounded: i64) {
         let filled = inside.iter().map(|&i| u64::from(i != Inner::NONE));
         self.samples[ends as usize] += inside.len() as u64;
         self.filled[ends as usize] += filled.sum::<u64>();

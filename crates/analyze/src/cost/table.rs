@@ -251,8 +251,8 @@ impl CostTable {
     }
 
     /// Costs of samples between such ends with no serialised readings inside.
-    pub(crate) fn plain_ones(&self, ends: Ends) -> PlainCosts {
-        PlainCosts {
+    pub(crate) fn fast_path_costs(&self, ends: Ends) -> FastPathCosts {
+        FastPathCosts {
             fixed: self.fixed[ends as usize],
             inner: self.fixed_inner,
         }
@@ -283,12 +283,12 @@ fn choosing(record: Cost) -> Cost {
 
 /// Costs of samples without serialised readings, fixed point.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlainCosts {
+pub(crate) struct FastPathCosts {
     fixed: i64,
     inner: FixedInner,
 }
 
-impl PlainCosts {
+impl FastPathCosts {
     pub(crate) const NONE: Self = Self {
         fixed: 0,
         inner: FixedInner {

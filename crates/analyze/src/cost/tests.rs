@@ -293,7 +293,7 @@ fn records_of_spans_and_events_cost_what_each_costs() {
         t.ticks(&holding(Ends::Plain, inside, 0)),
         25 + 2 * 30 + 3 * 20
     );
-    assert_eq!(t.plain_ones(Ends::Unordered).cost(inside), 140);
+    assert_eq!(t.fast_path_costs(Ends::Unordered).cost(inside), 140);
     // Counts that wrap.
     let then = Inner(u64::MAX - 1);
     assert_eq!(then.and(inside).since(then), inside);

@@ -5,7 +5,7 @@
 
 use undertick_trace::rows::RowsOfRing;
 
-use crate::cost::{CostTable, Ends, Inner, PlainCosts, Reading};
+use crate::cost::{CostTable, Ends, FastPathCosts, Inner, Reading};
 use crate::match_context::{Cell, Family, MatchContext, Nearest, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
 use crate::ring::{Counts, Edge, Last, MOST_OPEN, Open, Ring};
@@ -19,7 +19,7 @@ pub(crate) const MOST: usize = 256;
 /// A sample between the readings of a plain span or of two instants: not descheduled, not
 /// sampled, with no pairs and no serialised readings inside.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain {
+pub(crate) struct FastSample {
     /// Reading at its start.
     pub(crate) start: i64,
     /// Reading at its end.
@@ -28,7 +28,7 @@ pub(crate) struct Plain {
     pub(crate) inside: Inner,
 }
 
-impl Plain {
+impl FastSample {
     fn sample(&self, ends: Ends) -> Sample {
         Sample {
             ticks: self.end.saturating_sub(self.start),
@@ -44,7 +44,7 @@ impl Plain {
     }
 }
 
-/// Samples of one interval, stored by the columns of [`Plain`].
+/// Samples of one interval, stored by the columns of [`FastSample`].
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
     starts: [i64; MOST],
@@ -61,7 +61,7 @@ impl Samples {
 
     /// Stores a sample at that index.
     #[inline]
-    pub(crate) fn put(&mut self, at: u8, sample: Plain) {
+    pub(crate) fn put(&mut self, at: u8, sample: FastSample) {
         let at = usize::from(at);
         self.starts[at] = sample.start;
         self.ends[at] = sample.end;
@@ -86,11 +86,11 @@ pub(crate) struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn each(&self) -> impl Iterator<Item = Plain> {
+    fn each(&self) -> impl Iterator<Item = FastSample> {
         let readings = self.starts.iter().zip(self.ends);
         readings
             .zip(self.inside)
-            .map(|((&start, &end), &inside)| Plain { start, end, inside })
+            .map(|((&start, &end), &inside)| FastSample { start, end, inside })
     }
 
     /// Computes the duration of each; `None` where one does not fit into 64 bits.
@@ -157,7 +157,8 @@ impl Waiting {
     }
 }
 
-/// Takes rows from `from` on, as long as they are plain; returns the first that is not.
+/// Takes rows from `from` on, as long as the fast path handles them; returns the first that it does
+/// not handle.
 pub(crate) fn rows(
     ring: &mut Ring,
     context: &mut MatchContext,
@@ -191,12 +192,12 @@ enum Taken {
     Yes,
     /// There are now [`MOST`] samples of this interval.
     Full(u32),
-    /// It is not plain; nothing was done.
+    /// The fast path does not handle it; nothing was done.
     No,
 }
 
-/// Takes plain rows until there are enough samples of an interval; returns the first row that was
-/// not taken, and that interval.
+/// Takes rows of the fast path until there are enough samples of an interval; returns the first row
+/// that was not taken, and that interval.
 #[inline(never)] // by itself it keeps its state in registers
 fn run(
     ring: &mut Ring,
@@ -266,13 +267,13 @@ impl Run<'_> {
         let Some((open, around)) = self.stack.split_last() else {
             return Taken::No;
         };
-        if open.interval != cell.span || !is_plain(open, now, Reading::Plain) {
+        if open.interval != cell.span || !is_fast_sample(open, now, Reading::Plain) {
             return Taken::No;
         }
         let parent = around
             .last()
             .map_or(Parent::Various, |outer| Parent::One(outer.interval));
-        let (depth, sample) = (around.len(), plain(open, now, ts));
+        let (depth, sample) = (around.len(), fast_sample(open, now, ts));
         let taken = self.wait(cell.span, sample, parent);
         if !matches!(taken, Taken::No) {
             self.stack.truncate(depth);
@@ -287,11 +288,11 @@ impl Run<'_> {
             return Taken::No;
         };
         let interval = last.open.interval;
-        let is_plain = is_plain(&last.open, now, Reading::Unordered);
-        if last.gaps != self.gaps || interval >= TOO_MANY || !is_plain {
+        let is_fast_sample = is_fast_sample(&last.open, now, Reading::Unordered);
+        if last.gaps != self.gaps || interval >= TOO_MANY || !is_fast_sample {
             return Taken::No;
         }
-        let taken = self.wait(interval, plain(&last.open, now, ts), Parent::Various);
+        let taken = self.wait(interval, fast_sample(&last.open, now, ts), Parent::Various);
         if !matches!(taken, Taken::No) {
             self.last[cell.instant as usize] = Some(Last {
                 open: open(now, interval, ts, Reading::Unordered),
@@ -304,7 +305,7 @@ impl Run<'_> {
 
     /// Stores a sample with the parent `parent`.
     #[inline]
-    fn wait(&mut self, interval: u32, sample: Plain, parent: Parent) -> Taken {
+    fn wait(&mut self, interval: u32, sample: FastSample, parent: Parent) -> Taken {
         let Some(waiting) = self.waiting.by_interval.get_mut(interval as usize) else {
             return Taken::No;
         };
@@ -342,16 +343,16 @@ fn open(mut now: Counts, interval: u32, ts: i64, reading: Reading) -> Open {
     }
 }
 
-/// Whether a sample from `open` to a reading of that kind here is a [`Plain`] one.
+/// Whether a sample from `open` to a reading of that kind here is a [`FastSample`] one.
 #[inline]
-pub(crate) fn is_plain(open: &Open, now: Counts, reading: Reading) -> bool {
+pub(crate) fn is_fast_sample(open: &Open, now: Counts, reading: Reading) -> bool {
     let at = &open.at;
     (now.changes ^ open.counts.changes) | at.pair | at.sampled == 0 && at.reading == reading
 }
 
 #[inline]
-fn plain(open: &Open, now: Counts, end: i64) -> Plain {
-    Plain {
+fn fast_sample(open: &Open, now: Counts, end: i64) -> FastSample {
+    FastSample {
         start: open.at.ts,
         end,
         inside: now.plain.since(open.counts.plain),
@@ -395,9 +396,9 @@ impl MatchContext {
         let place = interval as usize;
         let parent = self.tallies[place].parent;
         if !samples.ends.is_empty() && !self.tally_together(place, samples) {
-            let ends = self.tallies[place].plain_ends();
-            for plain in samples.each() {
-                self.take(interval, &plain.sample(ends), plain.end, parent);
+            let ends = self.tallies[place].fast_sample_ends();
+            for sample in samples.each() {
+                self.take(interval, &sample.sample(ends), sample.end, parent);
             }
         }
     }
@@ -412,7 +413,7 @@ impl MatchContext {
         if samples.ticks(ticks).is_none() {
             return false;
         }
-        let Some(values) = tally.add_plain(samples, ticks, &self.costs, values) else {
+        let Some(values) = tally.add_fast_samples(samples, ticks, &self.costs, values) else {
             return false;
         };
         (self.slices).keep_all(tally.row, samples.ends, values);
@@ -435,8 +436,8 @@ impl MatchContext {
 }
 
 impl Tally {
-    /// How the ends of its [`Plain`] samples were read.
-    fn plain_ends(&self) -> Ends {
+    /// How the ends of its [`FastSample`] samples were read.
+    fn fast_sample_ends(&self) -> Ends {
         match self.family {
             Some(Family::Period) => Ends::Unordered,
             _ => Ends::Plain,
@@ -446,7 +447,7 @@ impl Tally {
     /// Adds samples without any cause in them; each has its ticks and its number of readings
     /// inside. This works only if the cost subtracted from them leaves the stored form unchanged;
     /// otherwise nothing is done. Returns them compensated.
-    fn add_plain<'a>(
+    fn add_fast_samples<'a>(
         &mut self,
         samples: Columns<'_>,
         ticks: &'a [i64],
@@ -455,8 +456,8 @@ impl Tally {
     ) -> Option<&'a [i64]> {
         let inside = samples.inside;
         let costs = match self.is_compensated() {
-            true => costs.plain_ones(self.plain_ends()),
-            false => PlainCosts::NONE,
+            true => costs.fast_path_costs(self.fast_sample_ends()),
+            false => FastPathCosts::NONE,
         };
         let filled: u32 = inside.iter().map(|&i| u32::from(i != Inner::NONE)).sum();
         let without = costs.cost(Inner::NONE);
@@ -489,8 +490,8 @@ impl Tally {
             return None;
         }
         self.negative += ticks.iter().map(|&ticks| u64::from(ticks < 0)).sum::<u64>();
-        let ends = self.plain_ends();
-        self.kept_costs.add_plain(ends, inside, rounded);
+        let ends = self.fast_sample_ends();
+        self.kept_costs.add_fast_samples(ends, inside, rounded);
         self.keep(values, ticks, samples.starts);
         Some(values)
     }
