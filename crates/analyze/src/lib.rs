@@ -39,7 +39,6 @@ extern crate self as undertick_analyze;
 
 mod analysis;
 pub mod arrows;
-mod coded;
 mod columns;
 mod cost;
 mod error;
@@ -54,6 +53,7 @@ mod names;
 mod options;
 mod pair_correction;
 mod pairs;
+mod palette_matcher;
 mod parallel;
 mod perturbation;
 pub mod pooled;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 use undertick_trace::block::BlockHeader;
-use undertick_trace::coded::Coded;
+use undertick_trace::palette_block::PaletteBlock;
 use undertick_trace::rows::RowsOfRing;
 
-use crate::coded::Coding;
 use crate::columns::{Columns, Writer, cut};
 use crate::error::Error;
 use crate::match_context::{Frequency, MatchContext};
 use crate::matching::{self, RowCounts};
 use crate::messages::Messages;
 use crate::pairs::Gathered;
+use crate::palette_matcher::PaletteMatcher;
 use crate::perturbation::SectionsOf;
 use crate::ring::Ring;
 use crate::sampled::Begun;
@@ -40,7 +40,7 @@ pub struct Worker {
     /// First and last reading, ticks.
     span: Option<(i64, i64)>,
     /// Where blocks come in terms of their palettes.
-    coding: Option<Box<Coding>>,
+    palette_matcher: Option<Box<PaletteMatcher>>,
 }
 
 /// The results of one shard, a subset of the rings of a trace. The shards of one trace are merged
@@ -82,7 +82,7 @@ impl Worker {
             last: None,
             rows: RowCounts::default(),
             span: None,
-            coding: None,
+            palette_matcher: None,
         }
     }
 
@@ -136,10 +136,10 @@ impl Worker {
     ///
     /// # Errors
     /// More rings than a trace can have.
-    pub fn push_coded(
+    pub fn push_palette_block(
         &mut self,
         header: BlockHeader,
-        block: &Coded,
+        block: &PaletteBlock,
         from: usize,
     ) -> Result<usize, Error> {
         let is_general = self.table.is_some() || self.context.perturbation.is_some();
@@ -149,8 +149,10 @@ impl Worker {
         };
         let place = self.enter(Writer::from_block(header))?;
         self.reach(span);
-        let coding = self.coding.get_or_insert_with(|| Box::new(Coding::new()));
-        let to = coding.rows(&mut self.rings[place], &mut self.context, block, from, span);
+        let palette_matcher = self
+            .palette_matcher
+            .get_or_insert_with(|| Box::new(PaletteMatcher::new()));
+        let to = palette_matcher.rows(&mut self.rings[place], &mut self.context, block, from, span);
         self.rows.events += (to - from) as u64;
         Ok(to)
     }
@@ -159,7 +161,7 @@ impl Worker {
     fn enter(&mut self, writer: Writer) -> Result<usize, Error> {
         let place = self.ring(writer)?;
         if self.last != Some(place) {
-            self.tally_coded();
+            self.tally_palette_blocks();
             if self.by_ring && self.last.is_some() {
                 self.context.next_thread();
             }
@@ -181,16 +183,16 @@ impl Worker {
     }
 
     /// Tallies the samples that wait from blocks, because other rows come.
-    fn tally_coded(&mut self) {
-        if let Some(coding) = &mut self.coding {
-            coding.tally(&mut self.context);
+    fn tally_palette_blocks(&mut self) {
+        if let Some(palette_matcher) = &mut self.palette_matcher {
+            palette_matcher.tally(&mut self.context);
         }
     }
 
     /// Takes rows of one ring.
     fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
         let place = self.enter(writer)?;
-        self.tally_coded();
+        self.tally_palette_blocks();
         let first = rows.ts[0];
         self.reach((rows.ts.iter()).fold((first, first), |(lo, hi), &ts| (lo.min(ts), hi.max(ts))));
         let mut from = 0;
@@ -258,7 +260,7 @@ impl Worker {
     /// Ends the work: all rows of these rings have come.
     #[must_use]
     pub fn finish(mut self) -> ShardResult {
-        self.tally_coded();
+        self.tally_palette_blocks();
         for ring in &mut self.rings {
             ring.abandon(&mut self.context, false);
         }

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, Recor
 use undertick_ring::{DeschedFlag, Kind as RecordKind, Record};
 
 use crate::block::{self, BlockHeader, Group, Keys, Next, Sink};
-use crate::coded::Coded;
+use crate::palette_block::PaletteBlock;
 use crate::schema::{Kind, event_schema};
 
 /// The rows of a ring: columns of equal length.
@@ -154,7 +154,12 @@ impl Rows {
     ///
     /// # Panics
     /// The block has fewer rows.
-    pub fn push_coded(&mut self, header: BlockHeader, block: &Coded, rows: Range<usize>) {
+    pub fn push_palette_block(
+        &mut self,
+        header: BlockHeader,
+        block: &PaletteBlock,
+        rows: Range<usize>,
+    ) {
         self.ts.extend_from_slice(&block.ts()[rows.clone()]);
         let payloads = block.payload()[rows.clone()].iter();
         self.payload

@@ -4,7 +4,7 @@
 //! makes a start and a sample, and the next row overwrites what the row does not mean. The
 //! results are the same, to the last digit.
 
-use undertick_trace::coded::Coded;
+use undertick_trace::palette_block::PaletteBlock;
 use undertick_trace::rows::Key;
 
 use crate::cost::{Inner, Reading};
@@ -15,11 +15,11 @@ use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::tally::Parent;
 
 /// Most words of a palette.
-const CODES: usize = 256;
+const MOST_WORDS: usize = 256;
 /// Number of cells. Those of the instants come first, then those of the stack and the one below
 /// its first: a power of two, so that no index lies outside.
 const CELLS: usize = 2048;
-const STACK: usize = CODES;
+const STACK: usize = MOST_WORDS;
 /// Greatest depth of the stack, to leave room for others.
 const DEEPEST: usize = 1000;
 /// Marks a missing place.
@@ -30,7 +30,7 @@ const GENERAL_PATH: u32 = 1 << 31;
 /// The action of the rows of one word of the palette. An instant ends what the last one began.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))] // so that its place is found by a shift
-struct Code {
+struct WordAction {
     /// What must be in the cell, as far as these bits go; otherwise the general path takes the
     /// row. For a start it is the interval around it, for an end or an instant its own.
     expected: u32,
@@ -52,7 +52,7 @@ struct Code {
     is_event: u8,
 }
 
-impl Code {
+impl WordAction {
     /// The general path takes it: no cell has what it expects.
     const ODD: Self = Self {
         expected: GENERAL_PATH - 2,
@@ -150,39 +150,39 @@ impl Begun {
 
 /// The meaning of the words of a block's palette here.
 #[derive(Debug)]
-struct Codes {
-    each: [Code; CODES],
+struct WordActions {
+    each: [WordAction; MOST_WORDS],
     /// Rows of each word that are not counted yet, and their slice.
-    rows: [u32; CODES],
-    counted: [u32; CODES],
+    rows: [u32; MOST_WORDS],
+    counted: [u32; MOST_WORDS],
     /// Number of samples that wait in each slot.
-    waiting: [u32; CODES],
+    waiting: [u32; MOST_WORDS],
 }
 
 /// Open starts of a ring, actions of its rows, and samples that wait to be tallied. They may wait
 /// as long as no other rows come.
 #[derive(Debug)]
-pub(crate) struct Coding {
-    codes: Codes,
+pub(crate) struct PaletteMatcher {
+    actions: WordActions,
     cells: Box<[Begun; CELLS]>,
     depth: usize,
-    samples: Box<[Samples; CODES]>,
+    samples: Box<[Samples; MOST_WORDS]>,
     /// Interval of each slot that is in use.
     intervals: Vec<u32>,
     /// Places of the last instants, in the order of their cells.
     instants: Vec<u32>,
 }
 
-impl Coding {
+impl PaletteMatcher {
     pub(crate) fn new() -> Self {
         let cells = vec![NOTHING; CELLS].into_boxed_slice();
-        let samples = vec![Samples::NONE; CODES].into_boxed_slice();
+        let samples = vec![Samples::NONE; MOST_WORDS].into_boxed_slice();
         Self {
-            codes: Codes {
-                each: [Code::ODD; CODES],
-                rows: [0; CODES],
-                counted: [NOWHERE; CODES],
-                waiting: [0; CODES],
+            actions: WordActions {
+                each: [WordAction::ODD; MOST_WORDS],
+                rows: [0; MOST_WORDS],
+                counted: [NOWHERE; MOST_WORDS],
+                waiting: [0; MOST_WORDS],
             },
             cells: cells.try_into().unwrap_or_else(|_| unreachable!()),
             depth: 0,
@@ -199,7 +199,7 @@ impl Coding {
         &mut self,
         ring: &mut Ring,
         context: &mut MatchContext,
-        block: &Coded,
+        block: &PaletteBlock,
         from: usize,
         (lo, hi): (i64, i64),
     ) -> usize {
@@ -228,7 +228,7 @@ impl Coding {
                     None => stopped = row < end || n == 0,
                 }
             }
-            self.codes.count(context, ts);
+            self.actions.count(context, ts);
         }
         self.leave(ring);
         row
@@ -236,35 +236,35 @@ impl Coding {
 
     /// Looks up the actions of these words.
     fn learn(&mut self, keys: &[Key], set: usize, context: &mut MatchContext) {
-        if self.intervals.len() + keys.len() > CODES {
+        if self.intervals.len() + keys.len() > MOST_WORDS {
             self.tally(context);
         }
         self.instants.clear();
-        self.codes.each = [Code::ODD; CODES];
-        self.codes.counted = [NOWHERE; CODES];
-        for (at, key) in keys.iter().enumerate().take(CODES) {
+        self.actions.each = [WordAction::ODD; MOST_WORDS];
+        self.actions.counted = [NOWHERE; MOST_WORDS];
+        for (at, key) in keys.iter().enumerate().take(MOST_WORDS) {
             let cell = context.cells[set].get(key.event as u32 as usize).copied();
             let Some(cell) = cell.filter(|cell| cell.counted < TOO_MANY && key.descheduled == 0)
             else {
                 continue;
             };
             let parent = |interval: u32| context.tallies[interval as usize].parent;
-            self.codes.each[at] = match key.kind {
+            self.actions.each[at] = match key.kind {
                 BEGIN if cell.span < TOO_MANY => {
-                    self.codes.counted[at] = cell.counted;
-                    Code::start(cell.span, self.slot(cell.span), parent(cell.span))
+                    self.actions.counted[at] = cell.counted;
+                    WordAction::start(cell.span, self.slot(cell.span), parent(cell.span))
                 }
-                END if cell.span < TOO_MANY => Code::end(cell.span, self.slot(cell.span)),
+                END if cell.span < TOO_MANY => WordAction::end(cell.span, self.slot(cell.span)),
                 // Its first samples decide that they have no parent.
                 INSTANT
                     if cell.period < TOO_MANY
                         && cell.instant < TOO_MANY
                         && parent(cell.period) == Parent::Various =>
                 {
-                    self.codes.counted[at] = cell.counted;
+                    self.actions.counted[at] = cell.counted;
                     // The same event may have several words, one for each CPU.
                     let place = place_of(cell.instant, &mut self.instants);
-                    Code::instant(cell.period, self.slot(cell.period), place as u32)
+                    WordAction::instant(cell.period, self.slot(cell.period), place as u32)
                 }
                 _ => continue,
             };
@@ -334,11 +334,11 @@ impl Coding {
     fn run(
         &mut self,
         plain_so_far: &mut Inner,
-        block: &Coded,
+        block: &PaletteBlock,
         from: usize,
         to: usize,
     ) -> (usize, Option<u8>) {
-        let (codes, cells, samples) = (&mut self.codes, &mut *self.cells, &mut *self.samples);
+        let (actions, cells, samples) = (&mut self.actions, &mut *self.cells, &mut *self.samples);
         let mut depth = self.depth as u32;
         let mut plain = *plain_so_far;
         let mut n_taken = 0;
@@ -346,15 +346,16 @@ impl Coding {
         let (ts, code) = (&block.ts()[from..to], &block.code()[from..to]);
         let payload = &block.payload()[from..to];
         for ((&ts, &code), &payload) in ts.iter().zip(code).zip(payload) {
-            let does = &codes.each[usize::from(code)];
-            let cell = |depth: u32| does.cell.wrapping_add(depth & does.stacked) as usize % CELLS;
+            let action = &actions.each[usize::from(code)];
+            let cell =
+                |depth: u32| action.cell.wrapping_add(depth & action.stacked) as usize % CELLS;
             let top = cells[cell(depth)];
-            let another = (top.interval ^ does.expected) & does.compared;
-            if another | (payload & does.payload) != 0 {
+            let another = (top.interval ^ action.expected) & action.compared;
+            if another | (payload & action.payload) != 0 {
                 break;
             }
-            let n = &mut codes.waiting[usize::from(does.slot)];
-            samples[usize::from(does.slot)].put(
+            let n = &mut actions.waiting[usize::from(action.slot)];
+            samples[usize::from(action.slot)].put(
                 *n as u8,
                 FastSample {
                     start: top.ts,
@@ -362,18 +363,18 @@ impl Coding {
                     inside: plain.since(top.plain),
                 },
             );
-            *n += u32::from(does.ends);
-            plain = plain.and(Inner::one_reading(does.is_event));
+            *n += u32::from(action.ends);
+            plain = plain.and(Inner::one_reading(action.is_event));
             n_taken += 1;
             cells[cell(depth.wrapping_add(1))] = Begun {
                 ts,
                 plain,
-                interval: does.interval,
+                interval: action.interval,
             };
-            depth = depth.wrapping_add_signed(i32::from(does.deeper));
-            codes.rows[usize::from(code)] += 1;
+            depth = depth.wrapping_add_signed(i32::from(action.deeper));
+            actions.rows[usize::from(code)] += 1;
             if *n as usize == MOST {
-                full = Some(does.slot);
+                full = Some(action.slot);
                 break;
             }
         }
@@ -392,7 +393,7 @@ impl Coding {
 
     fn tally_slot(&mut self, slot: u8, context: &mut MatchContext) {
         let place = usize::from(slot);
-        let n = std::mem::take(&mut self.codes.waiting[place]) as usize;
+        let n = std::mem::take(&mut self.actions.waiting[place]) as usize;
         context.tally(self.intervals[place], self.samples[place].first(n));
     }
 }
@@ -406,7 +407,7 @@ fn place_of(this: u32, among: &mut Vec<u32>) -> usize {
     })
 }
 
-impl Codes {
+impl WordActions {
     /// Counts the rows so far, all of which lie in the slice of this reading.
     fn count(&mut self, context: &mut MatchContext, ts: i64) {
         for (n, &counted) in self.rows.iter_mut().zip(&self.counted) {
