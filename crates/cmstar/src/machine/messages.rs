@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::Machine;
 use super::address::ChannelId;
-use super::process::{Part, State, Target, Then, WordOperation};
+use super::process::{Continuation, Part, State, Target, WordOperation};
 use crate::program::{Outcome, Program};
 
 /// A message.
@@ -49,7 +49,7 @@ impl<P: Program> Machine<P> {
             self.put(p, &[ask]);
         }
         let operate = Part::Operate(home, costs.pieces_of(words));
-        let deliver = Part::Then(Then::Deliver(channel, words, tag));
+        let deliver = Part::Continue(Continuation::Deliver(channel, words, tag));
         self.put(p, &[operate, deliver]);
     }
 

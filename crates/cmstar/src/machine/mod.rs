@@ -3,13 +3,13 @@
 mod address;
 mod clock;
 mod cm;
+mod continuations;
 mod costs;
 mod counts;
 mod messages;
 mod perform;
 mod process;
 mod scheduling;
-mod then;
 mod trip;
 
 pub use address::{ChannelId, ClockId, CmAddress, FlagId, LockId, ProcessId, TooFewCms, spread};

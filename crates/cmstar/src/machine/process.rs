@@ -18,7 +18,7 @@ pub(super) enum Part {
     /// Work of a Kmap of that many pieces: cluster from 0.
     Operate(usize, u32),
     /// Something that happens at an instant.
-    Then(Then),
+    Continue(Continuation),
 }
 
 /// The target of a reference.
@@ -43,7 +43,7 @@ pub(super) enum WordOperation {
 
 /// An effect at an instant, on the processor.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
+pub(super) enum Continuation {
     BeginReading(ClockId, Routine),
     GoOnReading(ClockId),
     EndReading(Option<u64>, Moment),

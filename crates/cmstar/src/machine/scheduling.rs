@@ -97,8 +97,8 @@ impl<P: Program> Machine<P> {
                 }
                 Some(Part::Refer(target, operation)) => return self.issue(p, target, operation),
                 Some(Part::Operate(kmap, pieces)) => return self.operate(p, kmap, pieces),
-                Some(Part::Then(then)) => {
-                    if !self.then(p, then) {
+                Some(Part::Continue(continuation)) => {
+                    if !self.continue_with(p, continuation) {
                         return;
                     }
                 }
