@@ -96,7 +96,7 @@ pub fn runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
     let (a, b) = (first(a), first(b));
     let tail = Tail::of_two(a.len(), b.len());
     let n = (a.len() + b.len()) as u64;
-    let shift_of = |a: &[f64], b: &[f64]| -> Option<Shift> {
+    let shift_of = |a: &[f64], b: &[f64]| -> Option<RunShift> {
         if let Some(rank) = tail.rank(level) {
             return Some(by_differences(&sorted(a), &sorted(b), &tail, rank));
         }
@@ -128,7 +128,7 @@ pub fn paired_runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
     let (a, b) = (first(a), first(b));
     let tail = Tail::of_pairs(a.len());
     let n = a.len() as u64;
-    let shift_of = |a: &[f64], b: &[f64]| -> Option<Shift> {
+    let shift_of = |a: &[f64], b: &[f64]| -> Option<RunShift> {
         let each: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
         match tail.rank(level) {
             Some(rank) => Some(by_means_of_two(&each, &tail, rank)),
@@ -168,7 +168,7 @@ struct Basis {
 }
 
 /// A shift on some scale.
-struct Shift {
+struct RunShift {
     value: f64,
     interval: Interval,
     p: Option<f64>,
@@ -176,7 +176,7 @@ struct Shift {
 
 /// Computes the shift of numbers and, where all are above 0, of their logarithms.
 fn versus(
-    shift_of: impl Fn(&[f64], &[f64]) -> Option<Shift>,
+    shift_of: impl Fn(&[f64], &[f64]) -> Option<RunShift>,
     a: &[f64],
     b: &[f64],
     basis: &Basis,
@@ -215,7 +215,7 @@ fn logarithms(of: &[f64]) -> Vec<f64> {
 }
 
 /// Computes the shift from all differences `b - a`; both ascending.
-fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> Shift {
+fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> RunShift {
     let all = (a.len() * b.len()) as u64;
     let at = |rank: u64| ranked(a, b, rank);
     let beside = |is: fn(f64) -> bool| {
@@ -226,7 +226,7 @@ fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> Shift {
 }
 
 /// Computes the shift from the means of any two of `each`, each with itself too (Walsh's averages).
-fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> Shift {
+fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> RunShift {
     let mut means = Vec::with_capacity(each.len() * (each.len() + 1) / 2);
     for (i, x) in each.iter().enumerate() {
         means.extend(each[i..].iter().map(|y| 0.5 * (x + y)));
@@ -246,8 +246,8 @@ fn shift_by_ranks(
     rank: u64,
     at: impl Fn(u64) -> f64,
     beside: impl Fn(fn(f64) -> bool) -> u64,
-) -> Shift {
-    Shift {
+) -> RunShift {
+    RunShift {
         value: 0.5 * (at(all.div_ceil(2)) + at(all / 2 + 1)),
         interval: Interval::new(at(rank), at(all + 1 - rank)),
         p: Some(of_ranks(
@@ -266,10 +266,10 @@ fn of_ranks(tail: &Tail, all: u64, [above, below]: [u64; 2]) -> f64 {
 }
 
 /// Student's t for few numbers; nothing can be inferred from numbers that do not scatter.
-fn by_student(difference: &MeanOf, level: f64) -> Shift {
+fn by_student(difference: &MeanOf, level: f64) -> RunShift {
     let scatters = difference.variance > 0.0;
     let none = Interval { lo: None, hi: None };
-    Shift {
+    RunShift {
         value: difference.value,
         interval: match scatters {
             true => difference.interval(level),

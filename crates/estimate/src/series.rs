@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::batches::Batches;
-use crate::closed::{Closed, LEAST};
 use crate::histogram::SignedHistogram;
 use crate::moments::Moments;
 use crate::sample::Sample;
+use crate::strata::{LEAST, Strata};
 use crate::stretches::Stretches;
 
 /// Quantiles whose autocorrelation is watched while the series passes.
@@ -33,7 +33,7 @@ pub struct Series {
     pub(crate) marks: Vec<Mark>,
     pub(crate) stretches: Stretches,
     /// Series before this one; `sums` and `marks` belong to this one only.
-    pub(crate) closed: Option<Box<Closed>>,
+    pub(crate) closed: Option<Box<Strata>>,
 }
 
 /// The indicator `x <= threshold` of a quantile, in batches.
@@ -224,7 +224,7 @@ impl Series {
     /// Declares that the next values come from another thread. A series that is still short
     /// continues: many short ones are a sample of their kind.
     pub fn next_thread(&mut self) {
-        let before = self.closed.as_ref().map_or(0, |closed| closed.n);
+        let before = self.closed.as_ref().map_or(0, |strata| strata.n);
         if self.n() - before >= LEAST {
             self.close();
         }
@@ -233,8 +233,8 @@ impl Series {
     /// Makes the values since the last close a separate series.
     fn close(&mut self) {
         self.settle();
-        let closed = self.closed.get_or_insert_default();
-        closed.add(self.moments.n() - closed.n, &self.sums, &self.marks);
+        let strata = self.closed.get_or_insert_default();
+        strata.add(self.moments.n() - strata.n, &self.sums, &self.marks);
         self.sums = Batches::new();
         self.marks.clear();
     }
