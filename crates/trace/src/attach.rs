@@ -12,10 +12,10 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use undertick_ring::Overflow;
 
-pub use crate::door::command_of;
+pub use crate::attach_page::command_of;
 
 use crate::TraceError;
-use crate::door::Program;
+use crate::attach_page::Program;
 use crate::kernel::Target;
 use crate::manifest::{Exit, Manifest};
 use crate::record::{RecordingProgress, Request, Watch, watch_signals};
@@ -70,11 +70,12 @@ pub fn attach_watched(
                 .to_owned(),
         ));
     }
-    let (program, doors) = Program::find(to.pid)?;
+    let (program, attach_pages) = Program::find(to.pid)?;
     request.command = program.command.iter().map(Into::into).collect();
     let (user, group) = program.owner;
     crate::record::allow_many_files();
-    let mut session = Session::create_for(request.settings.clone(), doors, (user, Some(group)))?;
+    let mut session =
+        Session::create_for(request.settings.clone(), attach_pages, (user, Some(group)))?;
     session.enter()?;
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
     signals.extend(Running::snapshot_signal(&request.settings));

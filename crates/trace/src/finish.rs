@@ -20,7 +20,7 @@ use crate::hosts::identity::ClockIdentity;
 use crate::keep;
 use crate::manifest::{Exit, Manifest};
 use crate::record::RecordingProgress;
-use crate::resume::{alive, clock_named, doors_to, unfinished};
+use crate::resume::{alive, attach_pages_to, clock_named, unfinished};
 use crate::running::{Running, flight, merge_names};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
@@ -70,9 +70,9 @@ fn take_over(
     let mut manifest = kept.unwrap_or(manifest);
     let program = accounts::read(trace).program;
     let lives = program.as_ref().and_then(alive);
-    let doors = match &program {
+    let attach_pages = match &program {
         Some(program) if program.attached && lives.is_some() => {
-            doors_to(dir.path(), program.pid).unwrap_or_default()
+            attach_pages_to(dir.path(), program.pid).unwrap_or_default()
         }
         _ => Vec::new(),
     };
@@ -84,7 +84,7 @@ fn take_over(
     let files = match Files::open(&dir) {
         Ok(files) => files,
         Err(damage @ TraceError::Damaged { .. }) => {
-            let left = Damaged::new(dir, doors);
+            let left = Damaged::new(dir, attach_pages);
             if !left.let_go() && lives.is_some() {
                 return Err(TraceError::Recording(format!(
                     "{damage}, and the recorded program still runs, which nobody can tell to stop recording: end it first"
@@ -101,7 +101,7 @@ fn take_over(
         }
         Err(other) => return Err(other),
     };
-    let session = Session::reopen(dir, files, doors, &manifest.recorder, clock)?;
+    let session = Session::reopen(dir, files, attach_pages, &manifest.recorder, clock)?;
     let mut running = Running::again(trace.clone(), session, manifest, clock, lock)?;
     running.search_orphans(lives.is_none());
     running.end_as(ended);

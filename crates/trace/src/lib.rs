@@ -11,6 +11,7 @@
 
 mod accounts;
 pub mod attach;
+mod attach_page;
 pub mod block;
 mod clock_check;
 pub mod collector;
@@ -19,7 +20,6 @@ mod cut_files;
 mod damaged_session;
 mod descheduled;
 mod disk;
-mod door;
 mod ended;
 mod error;
 pub mod export;

@@ -22,7 +22,7 @@ use undertick_clock::facts::Facts;
 use crate::TraceError;
 use crate::accounts::{self, Program};
 use crate::attach::end_is_wanted;
-use crate::door::{self, Door, has_ended};
+use crate::attach_page::{self, AttachPage, has_ended};
 use crate::keep::RAW_FILE;
 use crate::manifest::{Exit, Manifest, State};
 use crate::read::read_manifest;
@@ -192,12 +192,12 @@ impl Left {
             )));
         };
         let ended = alive(&program);
-        let doors = match program.attached && ended.is_some() {
-            true => doors_to(dir.path(), program.pid)?,
+        let attach_pages = match program.attached && ended.is_some() {
+            true => attach_pages_to(dir.path(), program.pid)?,
             false => Vec::new(),
         };
         // A recorder that has attached to the program since has taken the rings away.
-        let ended = ended.filter(|_| !program.attached || !doors.is_empty());
+        let ended = ended.filter(|_| !program.attached || !attach_pages.is_empty());
         let files = Files::open(&dir).map_err(|error| {
             let name = trace.path().display();
             match error {
@@ -207,7 +207,7 @@ impl Left {
                 other => other,
             }
         })?;
-        let session = Session::reopen(dir, files, doors, &manifest.recorder, clock)?;
+        let session = Session::reopen(dir, files, attach_pages, &manifest.recorder, clock)?;
         Ok(Self {
             session,
             program,
@@ -230,9 +230,9 @@ pub(crate) fn started(pid: i32) -> Option<u64> {
 }
 
 /// The attach pages of a program that lead to a session.
-pub(crate) fn doors_to(dir: &Path, pid: i32) -> Result<Vec<Door>, TraceError> {
-    let (_, doors) = door::Program::find(pid)?;
-    Ok((doors.into_iter())
-        .filter_map(|mut door| door.reenter(dir).then_some(door))
+pub(crate) fn attach_pages_to(dir: &Path, pid: i32) -> Result<Vec<AttachPage>, TraceError> {
+    let (_, attach_pages) = attach_page::Program::find(pid)?;
+    Ok((attach_pages.into_iter())
+        .filter_map(|mut attach_page| attach_page.reenter(dir).then_some(attach_page))
         .collect())
 }

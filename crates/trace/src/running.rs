@@ -300,7 +300,7 @@ impl Running {
         if self.passed_on.elapsed() >= RATES_EVERY {
             self.passed_on = Instant::now();
             self.session.pass_rates_on();
-            self.session.tell_of_doors();
+            self.session.write_attach_page_state();
             self.set_manifest_aside();
         }
         moved
@@ -403,7 +403,7 @@ impl Running {
                 std::thread::sleep(PAUSE);
                 self.collector.round(&self.session, false);
             }
-            self.session.close_doors();
+            self.session.leave_attach_pages();
         }
         // A program that keeps making rings must not delay the end.
         let since = Instant::now();

@@ -323,7 +323,7 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
             program.tell(&format!("main {count}"));
             program.tell("name 77");
             all += count;
-            // The names at its door and the kernel's records follow in their time.
+            // The names in its attach page and the kernel's records follow in their time.
             std::thread::sleep(Duration::from_millis(300));
             let out = dir.path().join(format!("a-{round}.ut"));
             let manifest = snapshot(&trace, &out, &mut |_| {}).unwrap();

@@ -94,7 +94,7 @@ impl Drop for HeldSignals {
 /// `thread` is the calling thread's.
 pub(crate) unsafe fn is_joined(session: &Session, thread: *mut Thread) -> bool {
     // SAFETY: the calling thread's.
-    session.door().is_none() || process::switch() ^ unsafe { (*thread).on } <= control::MODE
+    session.attach_page().is_none() || process::switch() ^ unsafe { (*thread).on } <= control::MODE
 }
 
 /// Returns whether a jump left the frame that is writing to a ring; `here` is the stack pointer of

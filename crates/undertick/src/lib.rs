@@ -33,13 +33,13 @@
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod clock;
+mod attach_page;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod door;
+mod clock;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",

@@ -8,9 +8,9 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
-use undertick_ring::layout::{self, control, door, names};
+use undertick_ring::layout::{self, attach_page, control, names};
 
-use crate::door::Door;
+use crate::attach_page::AttachPage;
 use crate::instance::{Instance, PAGE_BYTES, Pages};
 use crate::making::file_limit;
 use crate::pool::Wiped;
@@ -46,7 +46,7 @@ enum Location {
     /// In a directory that was known at the start of the program.
     Dir(CString),
     /// In the directory that an attaching recorder writes to this attach page.
-    Door(Door),
+    AttachPage(AttachPage),
 }
 
 // SAFETY: the pointers are to memory that stays mapped for the life of the
@@ -119,16 +119,16 @@ impl Session {
     }
 
     /// Returns the attach page of a program that was started without a session.
-    pub const fn door(&self) -> Option<&Door> {
+    pub const fn attach_page(&self) -> Option<&AttachPage> {
         match &self.location {
-            Location::Door(door) => Some(door),
+            Location::AttachPage(attach_page) => Some(attach_page),
             Location::Dir(_) => None,
         }
     }
 
     /// Returns whether a session had attached and is over.
     pub fn is_over(&self) -> bool {
-        self.door().is_some_and(Door::is_empty)
+        self.attach_page().is_some_and(AttachPage::is_empty)
     }
 
     /// Returns whether it is over and the collector has read all of it.
@@ -253,7 +253,9 @@ impl Session {
         };
         match &self.location {
             Location::Dir(dir) => put(dir.as_bytes())?,
-            Location::Door(door) => put(door.dir(&mut [0; door::MAX_DIR_BYTES])?)?,
+            Location::AttachPage(attach_page) => {
+                put(attach_page.dir(&mut [0; attach_page::MAX_DIR_BYTES])?)?
+            }
         }
         put(b"/")?;
         put(name.as_bytes())?;
@@ -305,21 +307,24 @@ fn attach() -> Option<Session> {
     // SAFETY: a page of our own.
     let detection = unsafe { fork_detection(pages.first().cast::<c_void>(), PAGE_BYTES) };
     let found = detection.and_then(|detection| {
-        let by_door = || Door::make().map(|(control, door)| (control, Location::Door(door)));
-        Some((detection, open_session().or_else(by_door)?))
+        let by_attach_page = || {
+            AttachPage::make()
+                .map(|(control, attach_page)| (control, Location::AttachPage(attach_page)))
+        };
+        Some((detection, open_session().or_else(by_attach_page)?))
     });
     let Some((detection, (control_page, location))) = found else {
         pages.give_back();
         return None;
     };
-    let doors = if matches!(location, Location::Door(_)) {
-        door::BYTES
+    let attach_page_bytes = if matches!(location, Location::AttachPage(_)) {
+        attach_page::BYTES
     } else {
         0
     };
     let session = Session {
         control: control_page,
-        armed: pages.begin(control_page, (control::BYTES + doors) as usize),
+        armed: pages.begin(control_page, (control::BYTES + attach_page_bytes) as usize),
         pages,
         by_pid: AtomicU32::new(match detection {
             ForkDetection::ByPage => 0,
@@ -339,8 +344,8 @@ fn attach() -> Option<Session> {
         .field_u32(control::OFF_CLOCK)
         .load(Ordering::Relaxed);
     session.clock.store(clock, Ordering::Relaxed);
-    if let Some(door) = session.door() {
-        door.open();
+    if let Some(attach_page) = session.attach_page() {
+        attach_page.open();
     }
     Some(session)
 }
@@ -412,8 +417,8 @@ static AT_END: extern "C" fn() = {
                 // what is gone.
                 unsafe { libc::pthread_key_delete(key) };
             }
-            if let Some(door) = session.door() {
-                door.close();
+            if let Some(attach_page) = session.attach_page() {
+                attach_page.close();
             }
             session.pages.leave();
         }
@@ -493,8 +498,8 @@ pub fn append_name(what: u16, event: u16, text: &str) {
     record[8..12].copy_from_slice(&pid.to_le_bytes());
     record[12..16].copy_from_slice(&tid.to_le_bytes());
     record[16..16 + cut].copy_from_slice(&text.as_bytes()[..cut]);
-    if let Some(door) = session.door() {
-        return door.keep_name(&record[..names::HEADER_BYTES + cut]);
+    if let Some(attach_page) = session.attach_page() {
+        return attach_page.keep_name(&record[..names::HEADER_BYTES + cut]);
     }
     let is_kept = session.with_path(layout::NAMES_FILE, |path| {
         let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;

@@ -31,7 +31,7 @@ impl Program {
             .unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
         let mut program = Self { child, said };
-        program.tell("ready 0"); // its doors are made before it reads
+        program.tell("ready 0"); // its attach pages are made before it reads
         program
     }
 
