@@ -19,7 +19,7 @@ use crate::attach_page::Program;
 use crate::kernel::Target;
 use crate::manifest::{Exit, Manifest};
 use crate::record::{RecordingProgress, Request, Watch, watch_signals};
-use crate::running::Running;
+use crate::recording_loop::RecordingLoop;
 use crate::session::Session;
 
 /// Which program to record, and until when.
@@ -78,9 +78,9 @@ pub fn attach_watched(
         Session::create_for(request.settings.clone(), attach_pages, (user, Some(group)))?;
     session.enter()?;
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-    signals.extend(Running::snapshot_signal(&request.settings));
+    signals.extend(RecordingLoop::snapshot_signal(&request.settings));
     let mut signals = watch_signals(&signals)?;
-    let (mut running, ()) = Running::begin(
+    let (mut recording, ()) = RecordingLoop::begin(
         &request,
         session,
         Target::Running(to.pid),
@@ -89,32 +89,35 @@ pub fn attach_watched(
             Ok(())
         },
     )?;
-    running.is_of(to.pid, true);
-    let pause = running.watched(watch);
+    recording.is_of(to.pid, true);
+    let pause = recording.watched(watch);
     let interrupted = loop {
-        let moved = running.round(progress);
+        let moved = recording.round(progress);
         let was_over = program.has_ended();
-        let length_is_over = (to.length).is_some_and(|length| running.elapsed() >= length);
-        let interrupted = end_is_wanted(&mut running, &mut signals);
+        let length_is_over = (to.length).is_some_and(|length| recording.elapsed() >= length);
+        let interrupted = end_is_wanted(&mut recording, &mut signals);
         if was_over || length_is_over || interrupted {
             break interrupted;
         }
-        running.pause(moved, pause);
+        recording.pause(moved, pause);
     };
     let exit = Exit {
         status: None,
         signal: None,
         interrupted,
     };
-    running.finish(exit, progress)
+    recording.finish(exit, progress)
 }
 
 /// Handles the signals that came; returns whether one ends the recording.
-pub(crate) fn end_is_wanted(running: &mut Running, signals: &mut SignalsInfo<WithOrigin>) -> bool {
+pub(crate) fn end_is_wanted(
+    recording: &mut RecordingLoop,
+    signals: &mut SignalsInfo<WithOrigin>,
+) -> bool {
     let mut is_wanted = false;
     for origin in signals.pending() {
         if origin.signal == libc::SIGRTMIN() {
-            running.snapshot();
+            recording.snapshot();
         } else {
             is_wanted = true;
         }

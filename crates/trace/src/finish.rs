@@ -20,8 +20,8 @@ use crate::hosts::identity::ClockIdentity;
 use crate::keep;
 use crate::manifest::{Exit, Manifest};
 use crate::record::RecordingProgress;
+use crate::recording_loop::{RecordingLoop, flight, merge_names};
 use crate::resume::{alive, attach_pages_to, clock_named, unfinished};
-use crate::running::{Running, flight, merge_names};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
@@ -102,15 +102,15 @@ fn take_over(
         Err(other) => return Err(other),
     };
     let session = Session::reopen(dir, files, attach_pages, &manifest.recorder, clock)?;
-    let mut running = Running::again(trace.clone(), session, manifest, clock, lock)?;
-    running.search_orphans(lives.is_none());
-    running.end_as(ended);
+    let mut recording = RecordingLoop::again(trace.clone(), session, manifest, clock, lock)?;
+    recording.search_orphans(lives.is_none());
+    recording.end_as(ended);
     let exit = ended.exit.unwrap_or(Exit {
         status: None,
         signal: None,
         interrupted: false,
     });
-    running.finish(exit, &mut |state| {
+    recording.finish(exit, &mut |state| {
         if let RecordingProgress::Finalizing(share) = state {
             progress(share);
         }

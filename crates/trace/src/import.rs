@@ -34,7 +34,7 @@ use crate::manifest::{
     Anchor, Clock, Descheduled, Host, Kernel, KernelSource, Manifest, Recorder, SCHEMA_VERSION,
     State,
 };
-use crate::running::{make_trace_dir, remove_empty};
+use crate::recording_loop::{make_trace_dir, remove_empty};
 use crate::trace_dir::TraceDir;
 use intake::Intake;
 use write::Written;

@@ -19,7 +19,7 @@ use crate::keep::{self, RAW_FILE, parquet_error, properties};
 use crate::manifest::{
     Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
 };
-use crate::running::{make_trace_dir, remove_empty};
+use crate::recording_loop::{make_trace_dir, remove_empty};
 use crate::trace_dir::TraceDir;
 
 /// File of the true times, beside the events.

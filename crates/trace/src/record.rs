@@ -23,7 +23,7 @@ use crate::functions::{Functions, Recorded};
 use crate::kernel::{self, Target, Wanted};
 use crate::manifest::{self, Calibration, Manifest};
 use crate::perturbation;
-use crate::running::{PAUSE, Running};
+use crate::recording_loop::{PAUSE, RecordingLoop};
 use crate::session::{Session, Settings};
 
 /// What to record and how.
@@ -141,9 +141,9 @@ pub fn record_with(
     // the last of them has ended.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD];
-    signals.extend(Running::snapshot_signal(&request.settings));
+    signals.extend(RecordingLoop::snapshot_signal(&request.settings));
     let mut signals = watch_signals(&signals)?;
-    let (mut running, child) = Running::begin(
+    let (mut recording, child) = RecordingLoop::begin(
         &request,
         session,
         Target::Child,
@@ -152,10 +152,10 @@ pub fn record_with(
             start(command, session, announces, functions)
         },
     )?;
-    running.is_of(child.id() as i32, false);
-    let pause = running.watched(with.watch);
-    let exit = watch(&mut running, child, &mut signals, pause, progress);
-    running.finish(exit, progress)
+    recording.is_of(child.id() as i32, false);
+    let pause = recording.watched(with.watch);
+    let exit = watch(&mut recording, child, &mut signals, pause, progress);
+    recording.finish(exit, progress)
 }
 
 /// The disposition of SIGXFSZ, the signal for a write beyond the file size limit, before it was
@@ -252,7 +252,7 @@ fn start(
 
 /// Drains until all children have ended, or until the second Ctrl-C.
 fn watch(
-    running: &mut Running,
+    recording: &mut RecordingLoop,
     child: Child,
     signals: &mut SignalsInfo<WithOrigin>,
     pause: Duration,
@@ -271,19 +271,19 @@ fn watch(
                 continue;
             }
             if origin.signal == libc::SIGRTMIN() {
-                running.snapshot();
+                recording.snapshot();
                 continue;
             }
             exit.interrupted |= matches!(origin.signal, SIGINT | SIGTERM | SIGQUIT | SIGHUP);
             interrupts += u32::from(origin.signal == SIGINT);
             pass_on(&origin, main);
         }
-        let moved = running.round(progress);
+        let moved = recording.round(progress);
         let all_ended = reap(main, &mut exit);
         if all_ended || interrupts >= 2 {
             return exit;
         }
-        running.pause(moved, pause);
+        recording.pause(moved, pause);
     }
 }
 

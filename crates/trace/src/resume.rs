@@ -27,7 +27,7 @@ use crate::keep::RAW_FILE;
 use crate::manifest::{Exit, Manifest, State};
 use crate::read::read_manifest;
 use crate::record::{RecordingProgress, watch_signals};
-use crate::running::{PAUSE, Running};
+use crate::recording_loop::{PAUSE, RecordingLoop};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
@@ -74,29 +74,29 @@ pub fn resume(
     let left = Left::find(&trace, &manifest, facts.clock, dir)?;
     let settings = left.session.settings().clone();
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-    signals.extend(Running::snapshot_signal(&settings));
+    signals.extend(RecordingLoop::snapshot_signal(&settings));
     let mut signals = watch_signals(&signals)?;
     left.session.switch(true);
     let pid = left.program.pid;
     let ended = left.ended;
-    let mut running = Running::again(trace, left.session, manifest, facts.clock, lock)?;
+    let mut recording = RecordingLoop::again(trace, left.session, manifest, facts.clock, lock)?;
     if ended.is_some() {
-        running.watch_kernel(facts, pid)?;
+        recording.watch_kernel(facts, pid)?;
     }
     let interrupted = loop {
         let is_over = ended.as_ref().is_none_or(has_ended);
-        running.search_orphans(is_over);
-        let moved = running.round(progress);
+        recording.search_orphans(is_over);
+        let moved = recording.round(progress);
         // Child processes have their own rings, and may continue to run.
-        if is_over && !running.has_rings() {
+        if is_over && !recording.has_rings() {
             break false;
         }
-        if end_is_wanted(&mut running, &mut signals) {
+        if end_is_wanted(&mut recording, &mut signals) {
             break true;
         }
-        running.pause(moved, PAUSE);
+        recording.pause(moved, PAUSE);
     };
-    running.finish(exit(interrupted), progress)
+    recording.finish(exit(interrupted), progress)
 }
 
 const fn exit(interrupted: bool) -> Exit {

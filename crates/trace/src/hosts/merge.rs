@@ -21,7 +21,7 @@ use crate::kernel::keep::KERNEL_FILE;
 use crate::manifest::{Manifest, Part};
 use crate::manifest_file::MOST_NAMES;
 use crate::read::Trace;
-use crate::running::{make_trace_dir, remove_empty};
+use crate::recording_loop::{make_trace_dir, remove_empty};
 use crate::schema;
 use crate::trace_dir::TraceDir;
 

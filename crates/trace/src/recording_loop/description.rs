@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use undertick_clock::{ClockId, Source};
 
-use super::Running;
+use super::RecordingLoop;
 use crate::accounts::GivenUp;
 use crate::hosts::identity::ClockIdentity;
 use crate::kernel::Watching;
@@ -188,7 +188,7 @@ fn cpu_model() -> String {
         .unwrap_or_default()
 }
 
-impl Running {
+impl RecordingLoop {
     /// Adds what the session and the sources know at the end to the manifest.
     pub(super) fn account(&mut self, exit: manifest::Exit, pairs: Option<u64>) {
         let (manifest, session) = (&mut self.manifest, &self.session);

@@ -1,7 +1,7 @@
 //! What recording a started program and recording a running one have in common: the trace
 //! directory, the loop that drains, and the end.
 
-mod about;
+mod description;
 
 use std::fs::File;
 use std::os::fd::RawFd;
@@ -27,8 +27,8 @@ use crate::session::{Session, Settings};
 use crate::snapshot::{numbered, snapshot};
 use crate::trace_dir::TraceDir;
 use crate::{TraceError, session_identity};
-pub(crate) use about::{anchor, flight, merge_names};
-use about::{first_manifest, keep_manifest, moved, nothing_recorded};
+pub(crate) use description::{anchor, flight, merge_names};
+use description::{first_manifest, keep_manifest, moved, nothing_recorded};
 
 /// Pause between two rounds, unless the last one drained much: 1 ms of one thread at full speed
 /// is 1.5 MB in its ring.
@@ -56,7 +56,7 @@ const LAST_ROUNDS: Duration = Duration::from_secs(10);
 type Snapshot = Result<PathBuf, String>;
 
 /// A recording in progress.
-pub(crate) struct Running {
+pub(crate) struct RecordingLoop {
     trace: TraceDir,
     /// The clock of the trace.
     clock: ClockId,
@@ -84,7 +84,7 @@ pub(crate) struct Running {
     set_aside: u64,
 }
 
-impl Running {
+impl RecordingLoop {
     /// Makes the trace directory, opens the sources, and then lets `start` begin the program or
     /// attach to it. The kernel events are opened before the program starts, because it inherits
     /// them.
@@ -99,20 +99,20 @@ impl Running {
     ) -> Result<(Self, T), TraceError> {
         let trace = TraceDir::make(&request.trace)?;
         let opened =
-            Self::open(request, &trace, session, target).and_then(|(mut running, kernel)| {
+            Self::open(request, &trace, session, target).and_then(|(mut recording, kernel)| {
                 let announces = kernel.as_ref().and_then(Watcher::child_announces);
-                running.kernel = kernel.map(Watcher::watch).transpose()?;
-                match start(&running.session, announces, running.functions.as_ref()) {
+                recording.kernel = kernel.map(Watcher::watch).transpose()?;
+                match start(&recording.session, announces, recording.functions.as_ref()) {
                     Ok(started) => {
-                        if running.session.is_attached() {
-                            running.started = Instant::now(); // what came before was not recorded
+                        if recording.session.is_attached() {
+                            recording.started = Instant::now(); // what came before was not recorded
                         }
-                        Ok((running, started))
+                        Ok((recording, started))
                     }
                     Err(error) => {
                         // Waits until what was opened is given back.
-                        running.switcher.map(Switcher::finish);
-                        running.kernel.and_then(Watching::finish);
+                        recording.switcher.map(Switcher::finish);
+                        recording.kernel.and_then(Watching::finish);
                         Err(error)
                     }
                 }
@@ -172,7 +172,7 @@ impl Running {
             }
             None => None,
         };
-        let running = Self {
+        let recording = Self {
             trace: trace.clone(),
             clock: facts.clock,
             given: request.names.clone(),
@@ -192,7 +192,7 @@ impl Running {
             ended: None,
             set_aside: 0,
         };
-        Ok((running, kernel))
+        Ok((recording, kernel))
     }
 
     /// Continues a recording after its recorder was killed; `lock` is the lock of its raw file.
