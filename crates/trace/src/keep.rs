@@ -21,7 +21,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::TraceError;
 use crate::block::Next;
-use crate::ended::ENDED_FILES;
+use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::manifest::{Manifest, Part, State};
 use crate::raw_order::RawGroups;
 use crate::rows::Rows;
@@ -223,7 +223,7 @@ fn finish_within(
 }
 
 /// The files of raw blocks. That of the recording comes last, because the lock goes with it.
-const RAW_FILES: [&str; 3] = [ENDED_FILES[0], ENDED_FILES[1], RAW_FILE];
+const RAW_FILES: [&str; 3] = [EXITED_THREADS_FILES[0], EXITED_THREADS_FILES[1], RAW_FILE];
 /// Name of the events' file while it is written.
 const NEW_EVENTS_FILE: &str = "events.parquet.new";
 

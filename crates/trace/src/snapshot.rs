@@ -33,7 +33,7 @@ use crate::TraceError;
 use crate::accounts;
 use crate::block::{self, BlockHeader};
 use crate::control_page::open_control;
-use crate::ended::ENDED_FILES;
+use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::keep::{self, RAW_FILE};
 use crate::kernel;
 use crate::manifest::{self, Manifest, State};
@@ -232,7 +232,7 @@ fn make(
     let (given_up, mut ended) = (written.given_up, written.ended);
     // A recorder that was killed may have left both a ring and its stored events.
     ended.retain(|ring, _| !there.contains(&(*ring as u32)));
-    for file in ENDED_FILES {
+    for file in EXITED_THREADS_FILES {
         each_block(trace, file, |header, block| {
             if there.contains(&header.ring) {
                 return Ok(());
