@@ -12,7 +12,7 @@ use crate::accounts::{Accounts, Ended, GivenUp};
 use crate::block::{self, BlockHeader};
 use crate::disk::{BUFFER_BYTES, Disk};
 use crate::exited_threads::ExitedThreads;
-use crate::keep::RAW_FILE;
+use crate::finalize::RAW_FILE;
 use crate::manifest;
 use crate::perturbation::Levels;
 use crate::pool::Pool;

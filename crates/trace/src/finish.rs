@@ -16,8 +16,8 @@ use undertick_clock::ClockId;
 use crate::TraceError;
 use crate::accounts;
 use crate::damaged_session::Damaged;
+use crate::finalize;
 use crate::hosts::identity::ClockIdentity;
-use crate::keep;
 use crate::manifest::{Exit, Manifest};
 use crate::record::RecordingProgress;
 use crate::recording_loop::{RecordingLoop, flight, merge_names};
@@ -167,5 +167,5 @@ fn from_blocks(
     }
     manifest.session = None;
     manifest.session_identity = None;
-    keep::finish(trace, manifest, progress)
+    finalize::finish(trace, manifest, progress)
 }

@@ -27,9 +27,9 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::TraceError;
+use crate::finalize::{self, EVENTS_FILE};
 use crate::input;
-use crate::keep::{self, EVENTS_FILE};
-use crate::kernel::keep::KERNEL_FILE;
+use crate::kernel::finalize::KERNEL_FILE;
 use crate::manifest::{
     Anchor, Clock, Descheduled, Host, Kernel, KernelSource, Manifest, Recorder, SCHEMA_VERSION,
     State,
@@ -107,7 +107,7 @@ pub fn import(
             Source::Ctf => ctf::read(file, intake)?,
             _ => read(file, source, open(file, progress)?, intake)?,
         };
-        keep(file, source, out, info, intake, progress)
+        write_trace(file, source, out, info, intake, progress)
     })
 }
 
@@ -127,7 +127,7 @@ pub fn import_text(
     }
     made(out, |intake| {
         let info = read(file, source, text, intake)?;
-        keep(file, source, out, info, intake, &mut |_| {})
+        write_trace(file, source, out, info, intake, &mut |_| {})
     })
 }
 
@@ -189,7 +189,7 @@ fn read(
 }
 
 /// Writes the imported events.
-fn keep(
+fn write_trace(
     file: &Path,
     source: Source,
     out: &Path,
@@ -210,7 +210,7 @@ fn keep(
     }
     let (mut manifest, kernel) = manifest(file, source, info, intake, written);
     let out = TraceDir::open(out)?;
-    keep::finish_events(&out, &mut manifest, kernel, &mut |share| {
+    finalize::finish_events(&out, &mut manifest, kernel, &mut |share| {
         progress(0.8 + 0.2 * share)
     })?;
     Ok(manifest)

@@ -3,7 +3,7 @@
 //!
 //! [`record::record`] starts the program in a [`session`], drains its rings
 //! ([`collector`]) into raw blocks ([`block`]), and turns these into Parquet
-//! ([`keep`]) when the program has ended. [`read::Trace`] opens the result;
+//! ([`finalize`]) when the program has ended. [`read::Trace`] opens the result;
 //! [`export`] writes it in other tools' formats.
 //!
 //! Caveats: Linux only. A trace holds readings of one clock of one machine; [`hosts`] puts
@@ -23,6 +23,7 @@ mod disk;
 mod error;
 mod exited_threads;
 pub mod export;
+pub mod finalize;
 pub mod finish;
 pub mod functions;
 pub mod groups;
@@ -30,7 +31,6 @@ pub mod hosts;
 pub mod import;
 pub mod input;
 pub use undertick_ring::Overflow;
-pub mod keep;
 pub mod kernel;
 pub mod made;
 pub mod manifest;

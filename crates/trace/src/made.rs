@@ -15,7 +15,7 @@ use undertick_ring::{Kind, Record};
 
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
-use crate::keep::{self, RAW_FILE, parquet_error, properties};
+use crate::finalize::{self, RAW_FILE, parquet_error, properties};
 use crate::manifest::{
     Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
 };
@@ -118,7 +118,7 @@ fn write_into(
         write_truth(&trace.join(TRUTH_FILE), rings)?;
     }
     let mut manifest = manifest(made, rings);
-    keep::finish_events(&TraceDir::open(trace)?, &mut manifest, None, progress)?;
+    finalize::finish_events(&TraceDir::open(trace)?, &mut manifest, None, progress)?;
     Ok(manifest)
 }
 

@@ -15,9 +15,9 @@ use undertick_ring::Overflow;
 
 use crate::accounts::{ACCOUNTS_FILE, Program};
 use crate::collector::Collector;
+use crate::finalize::{self, MANIFEST_FILE, RAW_FILE};
 use crate::finish::Ended;
 use crate::functions::Recorded;
-use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
 use crate::kernel::{self, Length, Target, Watcher, Watching};
 use crate::manifest::{self, Manifest};
@@ -147,8 +147,8 @@ impl RecordingLoop {
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         // After the lock: with its manifest the directory is a trace, and a process that finds it
         // unlocked would finish it.
-        keep::write_manifest(trace, &manifest)?;
-        keep::set_manifest_aside(trace, &manifest, 0, 0);
+        finalize::write_manifest(trace, &manifest)?;
+        finalize::set_manifest_aside(trace, &manifest, 0, 0);
         let plan = request.perturbation.as_ref().map(|wanted| {
             let levels = Levels::new(wanted.clone(), facts.rate.claim.rate.ns_per_tick());
             levels.start(|event, is_kept| session.keep(event, is_kept));
@@ -312,7 +312,7 @@ impl RecordingLoop {
         if rings + names > self.set_aside {
             // More than is needed now: the reservation is not renewed for each ring.
             self.set_aside = (rings + names) * 3 / 2 + 64;
-            keep::set_manifest_aside(&self.trace, &self.manifest, rings * 2, names * 2);
+            finalize::set_manifest_aside(&self.trace, &self.manifest, rings * 2, names * 2);
         }
     }
 
@@ -459,7 +459,7 @@ impl RecordingLoop {
             )(error));
         }
         // The lock is held until all is done, so that no other process finishes it too.
-        let finished = keep::finish(&trace, &mut manifest, &mut |share| {
+        let finished = finalize::finish(&trace, &mut manifest, &mut |share| {
             progress(RecordingProgress::Finalizing(share))
         });
         drop(lock);

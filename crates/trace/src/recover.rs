@@ -10,7 +10,7 @@ use crate::TraceError;
 use crate::accounts::ACCOUNTS_FILE;
 use crate::block::{self, BlockHeader, Next};
 use crate::exited_threads::EXITED_THREADS_FILES;
-use crate::keep::RAW_FILE;
+use crate::finalize::RAW_FILE;
 use crate::pool_map::PoolMap;
 use crate::ring_map::RingMap;
 use crate::trace_dir::TraceDir;

@@ -23,7 +23,7 @@ use crate::TraceError;
 use crate::accounts::{self, Program};
 use crate::attach::end_is_wanted;
 use crate::attach_page::{self, AttachPage, has_ended};
-use crate::keep::RAW_FILE;
+use crate::finalize::RAW_FILE;
 use crate::manifest::{Exit, Manifest, State};
 use crate::read::read_manifest;
 use crate::record::{RecordingProgress, watch_signals};

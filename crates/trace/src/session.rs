@@ -18,7 +18,7 @@ use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 use crate::TraceError;
 use crate::attach_page::AttachPage;
 use crate::control_page::{ControlPage, open_control};
-use crate::keep::MANIFEST_FILE;
+use crate::finalize::MANIFEST_FILE;
 use crate::manifest::{Name, Thread};
 use crate::pool::Pool;
 use crate::pool_map::PoolMap;

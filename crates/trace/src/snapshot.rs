@@ -34,7 +34,7 @@ use crate::accounts;
 use crate::block::{self, BlockHeader};
 use crate::control_page::open_control;
 use crate::exited_threads::EXITED_THREADS_FILES;
-use crate::keep::{self, RAW_FILE};
+use crate::finalize::{self, RAW_FILE};
 use crate::kernel;
 use crate::manifest::{self, Manifest, State};
 use crate::names;
@@ -78,7 +78,7 @@ pub fn snapshot(
     let made = make(&of, &opened, &new, &mut manifest);
     // From here on the recorder may take rings away.
     drop(lock);
-    let made = made.and_then(|_lock| keep::finish(&new, &mut manifest, progress));
+    let made = made.and_then(|_lock| finalize::finish(&new, &mut manifest, progress));
     if let Err(error) = made {
         accounts::remove(&new);
         remove_empty(out);
@@ -262,7 +262,7 @@ fn make(
     manifest.names = merge_names(names, &manifest.names);
     manifest.threads = threads;
     flight(manifest, given_up, Some(unix_ns));
-    keep::write_manifest(out, manifest)?;
+    finalize::write_manifest(out, manifest)?;
     Ok(lock)
 }
 

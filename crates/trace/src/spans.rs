@@ -24,8 +24,8 @@ use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
 use crate::TraceError;
+use crate::finalize::parquet_error;
 use crate::input::{self, Kind};
-use crate::keep::parquet_error;
 use crate::manifest::Part;
 
 /// Directory of the spans inside a trace.

@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::{Names, Time, kind_name, rows_of};
 use crate::TraceError;
-use crate::keep::parquet_error;
+use crate::finalize::parquet_error;
 use crate::read::Trace;
 use crate::schema::event_schema;
 

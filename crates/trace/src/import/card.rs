@@ -21,7 +21,7 @@ pub use device::Device;
 use super::made_in;
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
-use crate::keep::{self, RAW_FILE};
+use crate::finalize::{self, RAW_FILE};
 use crate::manifest::{Manifest, Name};
 use crate::trace_dir::TraceDir;
 
@@ -85,7 +85,7 @@ pub fn record_card(
         let cut = reader.cut;
         masters.flush_all()?;
         let mut manifest = manifest::build(file, &masters, &header, card.names, cut);
-        keep::finish_events(&TraceDir::open(out)?, &mut manifest, None, &mut |_| {})?;
+        finalize::finish_events(&TraceDir::open(out)?, &mut manifest, None, &mut |_| {})?;
         Ok(manifest)
     })
 }

@@ -10,8 +10,8 @@ use undertick_ring::{DeschedFlag, Kind as RecordKind, Record};
 use super::intake::{Intake, OTHER_NUMBERS, Owner, SpoolKind, Unpacked};
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
-use crate::keep::RAW_FILE;
-use crate::kernel::keep::{KERNEL_FILE, Sink};
+use crate::finalize::RAW_FILE;
+use crate::kernel::finalize::{KERNEL_FILE, Sink};
 use crate::kernel::threads::Row;
 use crate::manifest::{Part, Ring, Thread};
 use crate::schema::Kind;
@@ -93,7 +93,7 @@ fn kernel_row(record: &Unpacked) -> Row {
 }
 
 fn kernel_part(rows: u64, path: &Path) -> Result<Part, TraceError> {
-    let (bytes, crc32) = crate::keep::checksum(path)?;
+    let (bytes, crc32) = crate::finalize::checksum(path)?;
     Ok(Part {
         file: KERNEL_FILE.to_owned(),
         rows,

@@ -14,8 +14,8 @@
 
 mod compare;
 mod decode;
+pub(crate) mod finalize;
 mod format;
-pub(crate) mod keep;
 mod order;
 mod page;
 mod perf;

@@ -88,7 +88,7 @@ pub fn finish(
     manifest: &mut Manifest,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
-    let kernel = crate::kernel::keep::finish(trace, manifest)?;
+    let kernel = crate::kernel::finalize::finish(trace, manifest)?;
     let possible = possible_times(manifest);
     let impossible = finish_within(trace, manifest, kernel, &possible, progress)?;
     if manifest.events == 0 && impossible > 0 {
@@ -152,7 +152,7 @@ fn finish_within(
     }
     let written = written?;
     let remark = written.remark(&manifest.rings);
-    let Kept {
+    let Finalized {
         rows,
         mut received,
         damaged,
@@ -217,7 +217,7 @@ fn finish_within(
         trace.remove(raw);
     }
     crate::accounts::remove(trace);
-    crate::kernel::keep::remove_raw(trace);
+    crate::kernel::finalize::remove_raw(trace);
     progress(1.0);
     Ok(impossible.values().sum())
 }
@@ -246,7 +246,7 @@ fn open_raw(trace: &TraceDir) -> Result<Vec<(PathBuf, File)>, TraceError> {
 
 /// The result of finalizing raw blocks.
 #[derive(Default)]
-struct Kept {
+struct Finalized {
     rows: u64,
     /// Events by ring.
     received: HashMap<i32, u64>,
@@ -257,7 +257,7 @@ struct Kept {
     by_ring: bool,
 }
 
-impl Kept {
+impl Finalized {
     /// Returns the rows with possible times.
     fn only_possible(
         &mut self,
@@ -310,7 +310,7 @@ fn write_events(
     target: &Path,
     possible: &RangeInclusive<i64>,
     progress: &mut dyn FnMut(f64),
-) -> Result<Kept, TraceError> {
+) -> Result<Finalized, TraceError> {
     let bad = |e| parquet_error(target, "cannot write", e);
     let failed = || TraceError::io(target, "cannot write");
     let mut groups = RawGroups::from_files(raw)?;
@@ -323,7 +323,7 @@ fn write_events(
     .map_err(bad)?;
     let columns = &columns;
     let at_once = std::thread::available_parallelism().map_or(1, usize::from) + 1;
-    let mut kept = Kept::default();
+    let mut kept = Finalized::default();
     std::thread::scope(|scope| {
         let mut working = VecDeque::new();
         loop {
@@ -381,9 +381,9 @@ fn encode_group(
     mut blocks: &[u8],
     columns: &ArrowRowGroupWriterFactory,
     possible: &RangeInclusive<i64>,
-) -> Result<(Vec<ArrowColumnChunk>, Kept), ParquetError> {
+) -> Result<(Vec<ArrowColumnChunk>, Finalized), ParquetError> {
     let mut writers = columns.create_column_writers(0)?;
-    let mut write = |batch: RecordBatch, kept: &mut Kept| {
+    let mut write = |batch: RecordBatch, kept: &mut Finalized| {
         let batch = kept.only_possible(batch, possible)?;
         kept.rows += batch.num_rows() as u64;
         for ((writer, field), column) in writers
@@ -397,7 +397,7 @@ fn encode_group(
         }
         Ok::<_, ParquetError>(())
     };
-    let mut kept = Kept::default();
+    let mut kept = Finalized::default();
     let mut rows = Rows::default();
     loop {
         let (next, events) = rows.push_block(blocks);

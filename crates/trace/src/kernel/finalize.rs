@@ -13,7 +13,7 @@ use super::raw::{RAW_KERNEL_FILE, Reader, Record, RecordKind};
 use super::threads::{APART_NS, EARLY_NS, Row, Sources, Threads};
 use super::times::{Anchor, Times};
 use crate::TraceError;
-use crate::keep::{checksum_in, parquet_error, properties};
+use crate::finalize::{checksum_in, parquet_error, properties};
 use crate::manifest::{Clock, Kernel, Manifest, Part};
 use crate::schema::event_schema;
 use crate::trace_dir::TraceDir;
