@@ -52,7 +52,7 @@ impl Damaged {
             .iter()
             .flat_map(|attach_page| attach_page.names().0)
             .collect();
-        let (mut events, mut threads) = crate::names::told(&log);
+        let (mut events, mut threads) = crate::names::parse_log(&log);
         let (of_log, threads_of_log) = crate::names::read(&self.dir);
         events.extend(of_log);
         threads.extend(threads_of_log);

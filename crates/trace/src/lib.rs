@@ -32,7 +32,6 @@ pub mod import;
 pub mod input;
 pub use undertick_ring::Overflow;
 pub mod kernel;
-pub mod made;
 pub mod manifest;
 mod manifest_file;
 pub mod names;
@@ -59,6 +58,7 @@ mod session_identity;
 mod session_lock;
 pub mod snapshot;
 pub mod spans;
+pub mod synthetic;
 mod trace_dir;
 
 pub use descheduled::self_test as descheduled_self_test;

@@ -280,7 +280,7 @@ impl Session {
                 .iter()
                 .flat_map(|attach_page| attach_page.names().0),
         );
-        let (mut events, threads) = crate::names::told(&log);
+        let (mut events, threads) = crate::names::parse_log(&log);
         if !self.is_attached() {
             events.extend(crate::functions::names(self.dir.path()));
         }
