@@ -9,7 +9,7 @@ use std::io::{BufRead, Read};
 use std::process::Command;
 use std::time::Duration;
 
-use common::running::{Program, assert_complete, recorded};
+use common::attach_target::{Program, assert_complete, recorded};
 use common::{Row, alone, program, request, rows, settings};
 use undertick_trace::Overflow;
 use undertick_trace::attach::{Attach, attach};

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use common::attach_target::{Program, sessions};
 use common::flight::{Cells, ENDED, PID, STOP, WRITTEN, assert_accounts, assert_same, numbers_of};
-use common::running::{Program, sessions};
 use common::{alone, payloads, request, rows, settings};
 use undertick_trace::attach::{Attach, attach};
 use undertick_trace::kernel::Wanted;
