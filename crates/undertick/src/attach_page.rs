@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use undertick_ring::layout::{self, attach_page, control, names};
 
-use crate::making::file_limit;
 use crate::process::map;
+use crate::ring_allocation::file_limit;
 
 /// Lowest number of the attach page's descriptor, so that the program's own descriptors keep their
 /// usual numbers.

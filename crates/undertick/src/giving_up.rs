@@ -7,9 +7,9 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use undertick_ring::layout::{control, ring};
 use undertick_ring::{Left, Writer, state};
 
-use crate::joining;
 use crate::pool::{close_ring, make_ring};
 use crate::process::{self, Session};
+use crate::session_switch;
 use crate::thread::{self, OneRing, Thread};
 
 /// Number of points until a ring that could not be made is tried again.
@@ -238,7 +238,7 @@ pub(crate) unsafe fn choose(
     unsafe {
         if !session.is_same_process() {
             // First event after fork: the child needs its own rings.
-            joining::forget(session, thread);
+            session_switch::forget(session, thread);
         }
         let both = [&raw mut (*thread).own, &raw mut (*thread).nested];
         for (which, one) in both.into_iter().enumerate() {

@@ -57,18 +57,6 @@ mod instance;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod joining;
-#[cfg(all(
-    not(feature = "disable"),
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod making;
-#[cfg(all(
-    not(feature = "disable"),
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
 mod names;
 #[cfg(all(
     not(feature = "disable"),
@@ -87,7 +75,19 @@ mod process;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod ring_allocation;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod sampled;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod session_switch;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",

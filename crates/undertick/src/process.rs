@@ -12,8 +12,8 @@ use undertick_ring::layout::{self, attach_page, control, names};
 
 use crate::attach_page::AttachPage;
 use crate::instance::{Instance, PAGE_BYTES, Pages};
-use crate::making::file_limit;
 use crate::pool::Wiped;
+use crate::ring_allocation::file_limit;
 
 /// Value while no thread has looked for a session yet: the first event takes the slow path.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
