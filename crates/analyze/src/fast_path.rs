@@ -343,7 +343,7 @@ fn open(mut now: Counts, interval: u32, ts: i64, reading: Reading) -> Open {
     }
 }
 
-/// Whether a sample from `open` to a reading of that kind here is a [`FastSample`] one.
+/// Whether a sample from `open` to a reading of that kind here is a [`FastSample`].
 #[inline]
 pub(crate) fn is_fast_sample(open: &Open, now: Counts, reading: Reading) -> bool {
     let at = &open.at;
@@ -436,7 +436,7 @@ impl MatchContext {
 }
 
 impl Tally {
-    /// How the ends of its [`FastSample`] samples were read.
+    /// How the ends of its [`FastSample`]s were read.
     fn fast_sample_ends(&self) -> Ends {
         match self.family {
             Some(Family::Period) => Ends::Unordered,

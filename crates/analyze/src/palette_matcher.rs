@@ -111,7 +111,7 @@ impl WordAction {
     }
 }
 
-/// A start with only such readings as [`FastSample`] samples have.
+/// A start with only such readings as [`FastSample`]s have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Begun {
     ts: i64,
