@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use undertick_trace::block::{self, Next};
-use undertick_trace::coded::Coded;
+use undertick_trace::palette_block::PaletteBlock;
 use undertick_trace::raw_order::RawGroups;
 use undertick_trace::rows::Rows;
 
@@ -46,12 +46,12 @@ pub fn block(bytes: &[u8]) {
     }
     let (length, batch) = (rows.len(), rows.take());
     assert_eq!(batch.num_rows(), length);
-    let mut coded = Coded::default();
-    if let Some((header, bytes)) = coded.decode(&bytes) {
+    let mut palette_block = PaletteBlock::default();
+    if let Some((header, bytes)) = palette_block.decode(&bytes) {
         assert_eq!(pushed, Next::Block(header, bytes));
-        let readings = || coded.ts().iter().copied();
-        assert_eq!(coded.span(), readings().min().zip(readings().max()));
-        rows.push_coded(header, &coded, 0..length);
+        let readings = || palette_block.ts().iter().copied();
+        assert_eq!(palette_block.span(), readings().min().zip(readings().max()));
+        rows.push_palette_block(header, &palette_block, 0..length);
         assert_eq!(rows.take(), batch);
     }
 }

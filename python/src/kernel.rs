@@ -4,7 +4,7 @@
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
-use undertick_analyze::{Analysis, Options, Part, Table, Worker};
+use undertick_analyze::{Analysis, Options, ShardResult, Table, Worker};
 use undertick_trace::groups::{RowGroup, groups};
 use undertick_trace::manifest::Manifest;
 
@@ -126,7 +126,7 @@ impl Kernel {
             ))
         })?;
         py.detach(|| {
-            let part: Part =
+            let part: ShardResult =
                 postcard::from_bytes(body).map_err(|e| input(format!("not a part: {e}")))?;
             analysis.absorb(part);
             Ok(())

@@ -9,20 +9,20 @@ use undertick_estimate::{Cost, Moments, normal_quantile};
 use undertick_report::document::{IntervalKind, Report};
 use undertick_trace::manifest::Manifest;
 
-use crate::beside::Beside;
 use crate::columns::Columns;
 use crate::cost::{CostTable, Recorded};
-use crate::engine::{Engine, Nearest};
 use crate::error::Error;
 use crate::evidence::{Evidence, Timer};
 use crate::hosts::Clocks;
+use crate::match_context::{MatchContext, Nearest};
 use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
-use crate::part::{Part, RingAccount, Worker};
+use crate::pair_correction::PairCorrection;
 use crate::perturbation::Perturbation;
 use crate::rules::rules;
 use crate::sampled;
+use crate::shard::{RingAccount, ShardResult, Worker};
 use crate::span_rows::SpanRows;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
@@ -41,9 +41,9 @@ pub struct Analysis {
     /// The table, if it defines intervals or frequencies.
     table: Option<Arc<Table>>,
     /// What is known of the trace before there are samples.
-    known: Engine,
+    known: MatchContext,
     /// What has been merged in this pass.
-    whole: Engine,
+    whole: MatchContext,
     /// Analyses the rows that are pushed here.
     worker: Option<Box<Worker>>,
     rings: Vec<RingAccount>,
@@ -78,13 +78,13 @@ impl Analysis {
         }
         let renames = options.table.as_ref().map_or(&[][..], |t| &t.names);
         let table = options.table.clone().filter(|t| !t.only_renames());
-        let mut engine = Engine::default();
-        engine.set_names(Names::new(&manifest.names, renames));
+        let mut context = MatchContext::default();
+        context.set_names(Names::new(&manifest.names, renames));
         if let Some(table) = &table {
-            add_rules(&mut engine, table)?;
+            add_rules(&mut context, table)?;
         }
-        subtracting(&mut engine, manifest, options.compensate)?;
-        engine.dropping = Some(match options.cull {
+        subtracting(&mut context, manifest, options.compensate)?;
+        context.dropping = Some(match options.cull {
             // Until there are rows of the kernel.
             Cull::Auto => Dropping::Descheduled,
             Cull::Kernel => Dropping::Evidence,
@@ -92,7 +92,7 @@ impl Analysis {
             Cull::None => Dropping::Nothing,
         });
         let error_ns = manifest.kernel.as_ref().map_or(0.0, |k| k.error_ns);
-        engine.evidence = Evidence::with_error(
+        context.evidence = Evidence::with_error(
             (error_ns / ns_per_tick).ceil() as i64,
             (1e3 / ns_per_tick) as i64,
         )
@@ -101,23 +101,23 @@ impl Analysis {
                 .and_then(|calibration| calibration.interrupt.as_ref())
                 .map(|cost| Timer::new(cost, ns_per_tick)),
         );
-        engine.perturbation = (manifest.perturbation.as_ref())
+        context.perturbation = (manifest.perturbation.as_ref())
             .filter(|about| about.pairs > 0)
             .map(|about| Perturbation::new(about, ns_per_tick));
-        engine.clocks = Arc::new(Clocks::of(manifest));
-        engine.never_wait = (manifest.rings.iter())
+        context.clocks = Arc::new(Clocks::from_manifest(manifest));
+        context.never_wait = (manifest.rings.iter())
             .filter(|ring| ring.spans_wait == Some(false))
             .map(|ring| ring.ring)
             .collect::<HashSet<i32>>()
             .into();
-        engine.pairs.gathering = needs_pairs(options.compensate);
-        engine.scanning = matches!(options.cull, Cull::Ratio(_)) || engine.pairs.gathering;
+        context.pairs.gathering = needs_pairs(options.compensate);
+        context.scanning = matches!(options.cull, Cull::Ratio(_)) || context.pairs.gathering;
         Ok(Self {
             manifest: manifest.clone(),
             options,
             table: table.map(Arc::new),
-            whole: engine.clone(),
-            known: engine,
+            whole: context.clone(),
+            known: context,
             worker: None,
             rings: Vec::new(),
             rows: RowCounts::default(),
@@ -144,7 +144,7 @@ impl Analysis {
     /// A batch without the columns of [`undertick_trace::schema`], or more rings than a trace can
     /// have. Rows with meaningless codes are not errors: they are counted and reported.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let mut at = 0;
         while at < columns.len() {
             if columns.mode[at] != 0 {
@@ -208,20 +208,20 @@ impl Analysis {
         })
     }
 
-    /// Merges the results for a worker's rings. The same parts in the same order give the same
+    /// Merges the results of a shard. The same shards in the same order give the same
     /// report, whichever worker made them.
-    pub fn absorb(&mut self, mut part: Part) {
+    pub fn absorb(&mut self, mut result: ShardResult) {
         if self.rings.is_empty() {
             // The kernel's rows of the trace are complete now.
             self.known.settle();
             self.whole = self.known.clone();
         }
-        self.rows.add(&part.rows);
-        self.rings.append(&mut part.rings);
-        if let Some((lo, hi)) = part.span {
+        self.rows.add(&result.rows);
+        self.rings.append(&mut result.rings);
+        if let Some((lo, hi)) = result.span {
             self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
         }
-        self.whole.absorb(part);
+        self.whole.absorb(result);
     }
 
     /// Reports that the trace has been read to its end once.
@@ -332,9 +332,9 @@ fn needs_pairs(compensate: Compensate) -> bool {
     )
 }
 
-/// What the engine is to subtract, as far as that is known before the trace is read.
+/// What the match context has to subtract, as far as that is known before the trace is read.
 fn subtracting(
-    engine: &mut Engine,
+    context: &mut MatchContext,
     manifest: &Manifest,
     compensate: Compensate,
 ) -> Result<(), Error> {
@@ -349,7 +349,7 @@ fn subtracting(
     });
     let paired = measured.and_then(|c| c.paired.as_ref());
     let recorded = Recorded::by(&manifest.names, &manifest.rings);
-    let costs = &mut engine.costs;
+    let costs = &mut context.costs;
     match compensate {
         Compensate::None | Compensate::LongTerm => {}
         Compensate::Auto => {
@@ -357,20 +357,20 @@ fn subtracting(
                 *costs = CostTable::new(calibration, recorded, ns);
                 costs.read_ratio = change.map(|change| change.ratio);
             }
-            costs.beside = paired.map(|paired| match paired.chosen.as_str() {
-                "long-term" => Beside::constant(paired, ns),
-                _ => Beside::fitted(paired, ns),
+            costs.pair_correction = paired.map(|paired| match paired.chosen.as_str() {
+                "long-term" => PairCorrection::constant(paired, ns),
+                _ => PairCorrection::fitted(paired, ns),
             });
         }
         Compensate::Pairs => {
-            costs.beside = Some(Beside::published("pairs", paired));
+            costs.pair_correction = Some(PairCorrection::published("pairs", paired));
             costs.set_ns_per_tick(ns);
-            engine.nearest = Nearest::Own;
+            context.nearest = Nearest::Own;
         }
         Compensate::Sampler => {
-            costs.beside = Some(Beside::published("sampler", None));
+            costs.pair_correction = Some(PairCorrection::published("sampler", None));
             costs.set_ns_per_tick(ns);
-            engine.nearest = Nearest::Sampler;
+            context.nearest = Nearest::Sampler;
         }
         Compensate::ControlVariate => {
             let paired = paired.ok_or(Error::NotAvailable {
@@ -381,7 +381,7 @@ fn subtracting(
             if let Some(calibration) = calibration {
                 *costs = CostTable::new(calibration, recorded, ns);
             }
-            costs.beside = Some(Beside::fitted(paired, ns));
+            costs.pair_correction = Some(PairCorrection::fitted(paired, ns));
         }
     }
     Ok(())
@@ -411,23 +411,23 @@ fn limit(tally: &Tally, ratio: f64, step: f64) -> i64 {
     (least * ratio) as i64
 }
 
-fn add_rules(engine: &mut Engine, table: &Table) -> Result<(), Error> {
-    engine.rules = rules(table, &engine.names)?.into();
-    for (interval, rule) in table.intervals.iter().zip(engine.rules.iter()) {
+fn add_rules(context: &mut MatchContext, table: &Table) -> Result<(), Error> {
+    context.rules = rules(table, &context.names)?.into();
+    for (interval, rule) in table.intervals.iter().zip(context.rules.iter()) {
         let kind = match rule.matching {
             Matching::Nested if rule.period => IntervalKind::Period,
             Matching::Nested => IntervalKind::Nested,
             Matching::Key => IntervalKind::Key,
             Matching::Message => IntervalKind::Message,
         };
-        let row = engine.slices.duration_row();
-        engine
+        let row = context.slices.duration_row();
+        context
             .tallies
             .push(Tally::new(interval.name.clone(), None, kind, row));
     }
     for frequency in &table.frequencies {
         let within = frequency.within.map(|w| w as u32);
-        engine.add_frequency(frequency.name.clone(), within);
+        context.add_frequency(frequency.name.clone(), within);
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use crate::columns::Columns;
 use crate::error::Error;
 use crate::matching::Row;
 use crate::names::Names;
+use crate::parallel::Failed;
 use crate::rules::{Action, Rule, actions, rules};
-use crate::side_by_side::Failed;
 use crate::table::{Matching, Table};
 
 /// Most ends of messages that are examined: 100 MB.
@@ -51,7 +51,7 @@ pub fn arrows(trace: &Trace, table: &Table) -> Result<Arrows, Failed> {
     let mut before = 0;
     for batch in trace.batches() {
         let batch = batch?;
-        let columns = Columns::of(&batch)?;
+        let columns = Columns::from_batch(&batch)?;
         for at in 0..columns.len() {
             let Ok(event) = u16::try_from(columns.rows.event[at]) else {
                 continue;
@@ -62,7 +62,7 @@ pub fn arrows(trace: &Trace, table: &Table) -> Result<Arrows, Failed> {
             let set = names.set_of(columns.pid[at]);
             let actions = (known.entry((set, event)))
                 .or_insert_with(|| actions(&rules, table, &names, set, event));
-            let row = Row::of(&columns.rows, at);
+            let row = Row::new(&columns.rows, at);
             for side in actions
                 .iter()
                 .filter_map(|&action| side(action, &rules, &row))

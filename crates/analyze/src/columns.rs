@@ -20,7 +20,7 @@ pub(crate) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self, Error> {
+    pub(crate) fn from_batch(batch: &'a RecordBatch) -> Result<Self, Error> {
         // In the order of the columns: the error names the first wrong one.
         let ts = column::<Int64Type>(batch, schema::TS, "ts")?;
         let ring = column::<Int32Type>(batch, schema::RING, "ring")?;
@@ -68,7 +68,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn of(block: BlockHeader) -> Self {
+    pub(crate) fn from_block(block: BlockHeader) -> Self {
         Self {
             ring: block.ring as i32,
             pid: block.pid,

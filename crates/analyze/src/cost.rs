@@ -8,7 +8,7 @@ pub(crate) mod tests;
 
 pub(crate) use read::{Ends, Inner, Reading, Recorded};
 pub(crate) use subtracted::{Costs, InPlace};
-pub(crate) use table::{CostTable, PlainCosts, Taken, span_cost};
+pub(crate) use table::{CostTable, FastPathCosts, Taken, span_cost};
 
 /// Fixed point of costs: 2^-16 tick, far below any clock's step.
 const POINT: u32 = 16;

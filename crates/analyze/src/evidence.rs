@@ -23,7 +23,7 @@ const TIMES_BESIDE: i64 = 20;
 
 /// The disturbances and other causes in one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SampleCauses {
     /// Bit `c` for cause `c`.
     causes: u16,
     /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts for
@@ -39,7 +39,7 @@ pub(crate) struct Found {
     too_short: bool,
 }
 
-impl Found {
+impl SampleCauses {
     /// The value for most samples, so that nothing is computed for each of them.
     pub(crate) const NOTHING: Self = Self {
         causes: 0,
@@ -139,7 +139,7 @@ struct Thread {
 
 /// Position of the last query of a thread: queries come in order.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct QueryCursor {
     /// Number of hits that start up to `seen`.
     cursor: usize,
     seen: i64,
@@ -152,7 +152,7 @@ pub(crate) struct Evidence {
     place_of: Arc<HashMap<i32, usize>>,
     /// The thread of the next samples, and the position in its hits.
     current: Option<usize>,
-    at: Place,
+    query: QueryCursor,
     /// The last thread that left a CPU, and the last that continued on another one, with the
     /// times.
     left: Option<(i32, i64)>,
@@ -287,7 +287,7 @@ impl Evidence {
     pub(crate) fn select(&mut self, tid: i32) {
         self.settle();
         self.current = self.place_of.get(&tid).copied();
-        self.at = Place::default();
+        self.query = QueryCursor::default();
     }
 
     /// Announces that all rows have come: those of the kernel come before all others.
@@ -327,39 +327,39 @@ impl Evidence {
     /// The causes in the sample from `start` to `end` of the selected thread. What may lie in it,
     /// because the kernel's times are not exact, counts.
     #[inline]
-    pub(crate) fn of(&mut self, start: i64, end: i64) -> Found {
+    pub(crate) fn causes_in(&mut self, start: i64, end: i64) -> SampleCauses {
         let error = self.error;
         match self.current {
             Some(place) => {
-                let mut found = self.threads[place].of(&mut self.at, start, end, error);
+                let mut found = self.threads[place].causes_in(&mut self.query, start, end, error);
                 if !found.is_empty() {
                     found.judge(end.saturating_sub(start));
                 }
                 found
             }
-            None => Found::NOTHING,
+            None => SampleCauses::NOTHING,
         }
     }
 }
 
 impl Thread {
     #[inline]
-    fn of(&self, place: &mut Place, start: i64, end: i64, error: i64) -> Found {
+    fn causes_in(&self, query: &mut QueryCursor, start: i64, end: i64, error: i64) -> SampleCauses {
         let until = end.saturating_add(error);
-        if until < place.seen {
-            place.cursor = 0;
+        if until < query.seen {
+            query.cursor = 0;
         }
-        place.seen = until;
+        query.seen = until;
         // Samples end in order, so this moves by a few hits at a time.
-        place.cursor += if place.cursor == 0 {
+        query.cursor += if query.cursor == 0 {
             self.hits.partition_point(|hit| hit.start <= until)
         } else {
-            let rest = &self.hits[place.cursor..];
+            let rest = &self.hits[query.cursor..];
             rest.iter().take_while(|hit| hit.start <= until).count()
         };
         let from = start.saturating_sub(error);
-        let mut found = Found::NOTHING;
-        let mut at = place.cursor;
+        let mut found = SampleCauses::NOTHING;
+        let mut at = query.cursor;
         while at > 0 && self.reach[at - 1] >= from {
             at -= 1;
             let hit = &self.hits[at];
@@ -371,7 +371,7 @@ impl Thread {
             }
         }
         if !found.is_empty() {
-            let hits = || self.hits[at..place.cursor].iter();
+            let hits = || self.hits[at..query.cursor].iter();
             found.taken = covered(hits(), start, end);
             found.by_others = covered(hits().filter(|hit| hit.cause.disturbs()), start, end);
         }

@@ -8,7 +8,7 @@ fn evidence(rows: &[(Kind, i32, i64, i64)]) -> Evidence {
     evidence
 }
 
-fn causes(found: &Found) -> Vec<Cause> {
+fn causes(found: &SampleCauses) -> Vec<Cause> {
     (Cause::ALL.into_iter()).filter(|c| found.has(*c)).collect()
 }
 
@@ -35,7 +35,7 @@ fn each_cause_with_its_time() {
         (490, 510, Cause::Fault, 0),
         (590, 700, Cause::Switched, 40),
     ] {
-        let found = e.of(start, end);
+        let found = e.causes_in(start, end);
         assert_eq!(causes(&found), [cause], "{start}");
         assert_eq!(found.ticks[cause as usize], ticks, "{start}");
         assert_eq!(found.ticks.iter().sum::<i64>(), ticks, "{start}");
@@ -43,7 +43,7 @@ fn each_cause_with_its_time() {
         let by_others = if cause.disturbs() { ticks } else { 0 };
         assert_eq!(found.by_others(), by_others, "{start}");
     }
-    let both = e.of(305, 312);
+    let both = e.causes_in(305, 312);
     assert_eq!(causes(&both), [Cause::Interrupt, Cause::SoftInterrupt]);
     assert_eq!(both.ticks[Cause::Interrupt as usize], 7);
     assert_eq!(both.ticks[Cause::SoftInterrupt as usize], 2);
@@ -51,9 +51,9 @@ fn each_cause_with_its_time() {
     assert_eq!((both.taken(), both.by_others()), (7, 7));
     assert_eq!(both.disturbance(), Some(Cause::Interrupt));
     // Of 95 to 320: preempted 50, waited 80, interrupted 20.
-    let long = e.of(95, 320);
+    let long = e.causes_in(95, 320);
     assert_eq!((long.taken(), long.by_others()), (150, 70));
-    assert!(e.of(151, 199).is_empty() && e.of(700, 1000).is_empty());
+    assert!(e.causes_in(151, 199).is_empty() && e.causes_in(700, 1000).is_empty());
 }
 
 /// A long absence that overlaps short interrupts at other times: the search backward must not
@@ -65,16 +65,16 @@ fn outer_samples_and_long_absences() {
     let mut e = evidence(&rows);
     e.select(7);
     // Inner samples first, as they end.
-    assert_eq!(causes(&e.of(1490, 1491)), [Cause::Interrupt]);
-    assert!(e.of(1493, 1495).is_empty());
-    let outer = e.of(5, 2000);
+    assert_eq!(causes(&e.causes_in(1490, 1491)), [Cause::Interrupt]);
+    assert!(e.causes_in(1493, 1495).is_empty());
+    let outer = e.causes_in(5, 2000);
     assert_eq!(causes(&outer), [Cause::Interrupt, Cause::Waited]);
     assert_eq!(outer.ticks[Cause::Interrupt as usize], 49 * 2);
     assert_eq!(outer.ticks[Cause::Waited as usize], 990);
     assert_eq!(outer.disturbance(), Some(Cause::Interrupt));
     // Back in time: another ring of the same thread.
-    assert_eq!(causes(&e.of(20, 30)), [Cause::Waited]);
-    assert_eq!(e.of(20, 30).disturbance(), None);
+    assert_eq!(causes(&e.causes_in(20, 30)), [Cause::Waited]);
+    assert_eq!(e.causes_in(20, 30).disturbance(), None);
 }
 
 #[test]
@@ -85,20 +85,20 @@ fn threads_are_apart_and_the_error_reaches_further() {
         (Kind::SwitchOut, 8, 900, 0),
     ]);
     e.select(8);
-    assert!(e.of(90, 120).is_empty());
-    assert!(!e.of(490, 505).is_empty());
+    assert!(e.causes_in(90, 120).is_empty());
+    assert!(!e.causes_in(490, 505).is_empty());
     // The thread never came back.
-    assert!(e.of(5000, 6000).has(Cause::Waited));
+    assert!(e.causes_in(5000, 6000).has(Cause::Waited));
     e.select(7);
-    assert!(e.of(80, 99).is_empty() && e.of(111, 120).is_empty());
+    assert!(e.causes_in(80, 99).is_empty() && e.causes_in(111, 120).is_empty());
     e.select(9);
-    assert!(e.of(0, 1000).is_empty());
+    assert!(e.causes_in(0, 1000).is_empty());
     let mut e = Evidence::with_error(15, 5);
     e.push(Kind::Interrupt as i8, 0, 7, 100, 10);
     e.select(7);
-    assert!(e.of(70, 84).is_empty() && e.of(126, 130).is_empty());
+    assert!(e.causes_in(70, 84).is_empty() && e.causes_in(126, 130).is_empty());
     for (start, end) in [(70, 85), (125, 130)] {
-        let found = e.of(start, end);
+        let found = e.causes_in(start, end);
         assert!(found.has(Cause::Interrupt), "{start}");
         assert_eq!(found.ticks, [0; CAUSES], "{start}");
     }
@@ -131,7 +131,7 @@ fn what_its_own_calls_raise_is_its_own() {
         (400, Cause::SoftInterrupt),
         (500, Cause::SoftInterrupt),
     ] {
-        let found = e.of(start - 2, start + 4);
+        let found = e.causes_in(start - 2, start + 4);
         assert_eq!(causes(&found), [cause], "{start}");
         let disturbance = (cause == Cause::SoftInterrupt).then_some(cause);
         assert_eq!(found.disturbance(), disturbance, "{start}");
@@ -163,7 +163,7 @@ fn what_is_long_beside_a_disturbance_stays() {
         (4_990, 500, 0, None),
         (6_999, 502, 0, None),
     ] {
-        let found = e.of(start, start + ticks);
+        let found = e.causes_in(start, start + ticks);
         assert_eq!(found.by_others(), by_others, "{start} {ticks}");
         assert_eq!(found.dropped_for(), dropped_for, "{start} {ticks}");
     }
@@ -206,7 +206,7 @@ fn a_thread_of_the_program_is_no_disturbance() {
         (4_190, &[Cause::Preempted]),
         (4_990, &[Cause::OwnThread]),
     ] {
-        let found = e.of(start, start + 100);
+        let found = e.causes_in(start, start + 100);
         assert_eq!(causes(&found), expected, "{start}");
         assert!(found.was_off(), "{start}");
         let by_others = if expected[0] == Cause::Preempted {
@@ -217,7 +217,7 @@ fn a_thread_of_the_program_is_no_disturbance() {
         assert_eq!(found.by_others(), by_others, "{start}");
     }
     e.select(8);
-    assert_eq!(causes(&e.of(160, 1_000)), [Cause::Waited]);
+    assert_eq!(causes(&e.causes_in(160, 1_000)), [Cause::Waited]);
 }
 
 /// 5 ticks are a microsecond. The timer's interrupt takes 40 ticks before the kernel knows of it
@@ -249,7 +249,7 @@ fn a_timer_takes_more_than_the_kernel_knows() {
         (2_000, 2_000 + 30 + 1_000, 30, false),
         (2_001, 2_000 + 30 + 1_000, 30, true),
     ] {
-        let found = e.of(start, end);
+        let found = e.causes_in(start, end);
         assert_eq!(found.by_others(), by_others, "{start} {end}");
         assert_eq!(found.dropped_for().is_some(), is_dropped, "{start} {end}");
     }

@@ -14,8 +14,8 @@ use undertick_units::Estimate;
 use crate::columns::Columns;
 use crate::error::Error;
 use crate::names::Names;
+use crate::parallel::Failed;
 use crate::rules::known;
-use crate::side_by_side::Failed;
 use crate::table::{Matching, NameOrNumber, Table};
 
 /// Most keys of one interval that are stored; with more, every second key is removed, the same
@@ -47,7 +47,7 @@ pub fn messages(traces: &[Trace], table: &Table, source: &str) -> Result<Vec<Mes
         let names = Names::new(&trace.manifest.names, &table.names);
         for batch in trace.batches() {
             let batch = batch?;
-            gather(&mut rules, &Columns::of(&batch)?, host, &names);
+            gather(&mut rules, &Columns::from_batch(&batch)?, host, &names);
         }
     }
     let mut found: HashMap<(usize, usize), Vec<(i64, i64)>> = HashMap::new();
@@ -140,7 +140,7 @@ fn gather(rules: &mut [([NameOrNumber; 2], Keys)], rows: &Columns<'_>, host: usi
 pub(crate) struct Clocks(Vec<Option<HostMap>>);
 
 impl Clocks {
-    pub(crate) fn of(manifest: &Manifest) -> Self {
+    pub(crate) fn from_manifest(manifest: &Manifest) -> Self {
         let maps = manifest.hosts.iter().map(|host| host.map.clone());
         Self(maps.collect())
     }

@@ -6,9 +6,9 @@ use undertick_trace::rows::RowsOfRing;
 use undertick_trace::schema::Kind;
 
 use crate::cost::{Ends, Inner, Reading};
-use crate::engine::{Engine, MOST_LASTS, UNSEEN};
+use crate::fast_path;
+use crate::match_context::{MOST_LASTS, MatchContext, UNSEEN};
 use crate::messages::{Boundary, Message};
-use crate::plain;
 use crate::ring::{Edge, Last, Open, Ring};
 use crate::rules::Action;
 use crate::sampled::Sampling;
@@ -51,16 +51,16 @@ impl RowCounts {
 /// Takes rows of one ring, in order. Without a table, `table` is `None`.
 pub(crate) fn rows(
     ring: &mut Ring,
-    engine: &mut Engine,
+    context: &mut MatchContext,
     columns: &RowsOfRing<'_>,
     table: Option<&Table>,
 ) -> RowCounts {
     let mut seen = RowCounts::default();
-    let by_plain_ones = table.is_none() && engine.lets_wait() && !ring.never_waits;
+    let by_fast_path = table.is_none() && context.lets_wait() && !ring.never_waits;
     let mut next = 0;
     while next < columns.ts.len() {
-        if by_plain_ones {
-            let to = plain::rows(ring, engine, columns, next);
+        if by_fast_path {
+            let to = fast_path::rows(ring, context, columns, next);
             seen.events += (to - next) as u64;
             next = to;
         }
@@ -71,7 +71,7 @@ pub(crate) fn rows(
         next += 1;
         let row = Row {
             never_waits: ring.never_waits,
-            ..Row::of(columns, i)
+            ..Row::new(columns, i)
         };
         ring.counts.note_flag(row.flag);
         if row.kind == GAP {
@@ -79,7 +79,7 @@ pub(crate) fn rows(
             seen.lost_in_gaps = seen
                 .lost_in_gaps
                 .saturating_add(row.payload.max(0).unsigned_abs());
-            ring.abandon(engine, true);
+            ring.abandon(context, true);
             continue;
         }
         let Ok(event) = u16::try_from(columns.event[i]) else {
@@ -87,19 +87,19 @@ pub(crate) fn rows(
             continue;
         };
         let taken = match table {
-            None => by_themselves(ring, engine, &row, event),
-            Some(table) => by_table(ring, engine, table, &row, event),
+            None => by_themselves(ring, context, &row, event),
+            Some(table) => by_table(ring, context, table, &row, event),
         };
         seen.events += u64::from(taken);
         seen.bad += u64::from(!taken);
     }
-    engine.tally_all_waiting();
+    context.tally_all_waiting();
     seen
 }
 
 /// Takes a row by the pairs that events form themselves. Returns whether the row is meaningful.
 #[inline]
-fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) -> bool {
+fn by_themselves(ring: &mut Ring, context: &mut MatchContext, row: &Row, event: u16) -> bool {
     let set = ring.set;
     let &Row {
         kind, ts, payload, ..
@@ -107,23 +107,23 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
     match kind {
         BEGIN | BEGIN_ORDERED => {
             let at = row.edge();
-            engine.pairs.note(at.pair);
+            context.pairs.note(at.pair);
             ring.counts.note_record(&at);
-            if let Some(interval) = engine.count_and_span(set, event, ts) {
+            if let Some(interval) = context.count_and_span(set, event, ts) {
                 if at.sampled > 0 {
                     ring.note_sampled(event, at.sampled);
-                    engine.tallies[interval as usize].strata.executions += u64::from(at.sampled);
-                    let counted = engine.cell(set, event).counted;
-                    (engine.slices).count_more(counted, ts, u64::from(at.sampled) - 1);
+                    context.tallies[interval as usize].strata.executions += u64::from(at.sampled);
+                    let counted = context.cell(set, event).counted;
+                    (context.slices).count_more(counted, ts, u64::from(at.sampled) - 1);
                 }
-                ring.open(engine, at, interval);
+                ring.open(context, at, interval);
             }
         }
         END | END_ORDERED => {
             let at = row.edge();
-            engine.pairs.note(at.pair);
-            if let Some(interval) = engine.span(set, event) {
-                ring.close(engine, at, interval);
+            context.pairs.note(at.pair);
+            if let Some(interval) = context.span(set, event) {
+                ring.close(context, at, interval);
             }
             ring.counts.note_record(&at);
         }
@@ -132,26 +132,26 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
                 return false;
             };
             let at = row.edge();
-            if let Some(interval) = engine.span(set, event) {
-                engine.mark_stage(interval);
-                ring.close(engine, at, interval);
+            if let Some(interval) = context.span(set, event) {
+                context.mark_stage(interval);
+                ring.close(context, at, interval);
             }
             ring.counts.note_reading(at.reading);
-            if let Some(interval) = engine.count_and_span(set, entered, ts) {
-                engine.mark_stage(interval);
-                ring.open(engine, at, interval);
+            if let Some(interval) = context.count_and_span(set, entered, ts) {
+                context.mark_stage(interval);
+                ring.open(context, at, interval);
             }
         }
         INSTANT => {
-            engine.count(set, event, ts);
-            period(ring, engine, event, ts);
+            context.count(set, event, ts);
+            period(ring, context, event, ts);
         }
         PAIR => {
-            engine.count(set, event, ts);
-            engine.pairs.add(ts, payload, row.flag);
-            if let Some(interval) = engine.pair(set, event) {
-                engine.note_depth(ring.stack.len());
-                take_pair(engine, interval, row.flag, ts, payload);
+            context.count(set, event, ts);
+            context.pairs.add(ts, payload, row.flag);
+            if let Some(interval) = context.pair(set, event) {
+                context.note_depth(ring.stack.len());
+                take_pair(context, interval, row.flag, ts, payload);
             }
             // Two readings inside all spans that enclose them.
             ring.counts.note_reading(row.reading());
@@ -164,17 +164,17 @@ fn by_themselves(ring: &mut Ring, engine: &mut Engine, row: &Row, event: u16) ->
 
 /// Takes the sample from the last instant of the same event in this ring to this one.
 #[inline]
-fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
-    let place = engine.instant(ring.set, event);
+fn period(ring: &mut Ring, context: &mut MatchContext, event: u16, ts: i64) {
+    let place = context.instant(ring.set, event);
     let before = ring.counts;
     ring.counts.note_reading(Reading::Unordered);
     if ring.last.len() <= place {
         let more = place + 1 - ring.last.len();
-        if engine.lasts + more > MOST_LASTS {
-            engine.crowded += 1;
+        if context.lasts + more > MOST_LASTS {
+            context.crowded += 1;
             return;
         }
-        engine.lasts += more;
+        context.lasts += more;
         ring.last.resize(place + 1, None);
     }
     let known = ring.last[place].filter(|last| last.gaps == ring.gaps);
@@ -188,11 +188,11 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
         let sample = last
             .open
             .sample(Edge::alone(ts, Reading::Unordered), before);
-        engine.note_depth(ring.stack.len());
-        engine.take(interval, &sample, ts, Parent::Various);
+        context.note_depth(ring.stack.len());
+        context.take(interval, &sample, ts, Parent::Various);
     }
     let interval = if interval == UNSEEN {
-        engine.period(ring.set, event).unwrap_or(UNSEEN)
+        context.period(ring.set, event).unwrap_or(UNSEEN)
     } else {
         interval
     };
@@ -208,7 +208,7 @@ fn period(ring: &mut Ring, engine: &mut Engine, event: u16, ts: i64) {
 
 /// Takes two successive readings; their record carries the difference. Only the record's own flag
 /// tells whether the thread was descheduled between them.
-fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) {
+fn take_pair(context: &mut MatchContext, interval: u32, flag: i8, ts: i64, ticks: i64) {
     let sample = Sample {
         ticks,
         start: ts.saturating_sub(ticks),
@@ -220,11 +220,17 @@ fn take_pair(engine: &mut Engine, interval: u32, flag: i8, ts: i64, ticks: i64) 
         unknown: flag != 0 && flag != 1,
         sampling: Sampling::default(),
     };
-    engine.take(interval, &sample, ts, Parent::Various);
+    context.take(interval, &sample, ts, Parent::Various);
 }
 
 /// Takes a row by the intervals of a table.
-fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, event: u16) -> bool {
+fn by_table(
+    ring: &mut Ring,
+    context: &mut MatchContext,
+    table: &Table,
+    row: &Row,
+    event: u16,
+) -> bool {
     let (ends, starts) = match row.kind {
         INSTANT | PAIR => (Some(event), Some(event)),
         BEGIN | BEGIN_ORDERED => (None, Some(event)),
@@ -236,17 +242,17 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
         _ => return false,
     };
     if let Some(event) = ends {
-        let list = engine.actions_of(table, ring.set, event);
-        for k in 0..engine.actions[list].len() {
-            if let Action::End(rule) = engine.actions[list][k] {
-                end(ring, engine, rule, row);
+        let list = context.actions_of(table, ring.set, event);
+        for k in 0..context.actions[list].len() {
+            if let Action::End(rule) = context.actions[list][k] {
+                end(ring, context, rule, row);
             }
         }
     }
     if row.kind == PAIR {
-        engine.pairs.add(row.ts, row.payload, row.flag);
+        context.pairs.add(row.ts, row.payload, row.flag);
     } else {
-        engine.pairs.note(row.edge().pair);
+        context.pairs.note(row.edge().pair);
     }
     let at = row.edge();
     for _ in 0..if row.kind == PAIR { 2 } else { 1 } {
@@ -257,12 +263,12 @@ fn by_table(ring: &mut Ring, engine: &mut Engine, table: &Table, row: &Row, even
         ring.note_sampled(event, stands_for);
     }
     if let Some(event) = starts {
-        let list = engine.actions_of(table, ring.set, event);
-        for k in 0..engine.actions[list].len() {
-            match engine.actions[list][k] {
+        let list = context.actions_of(table, ring.set, event);
+        for k in 0..context.actions[list].len() {
+            match context.actions[list][k] {
                 Action::End(_) => {}
-                Action::Start(rule) => start(ring, engine, rule, row),
-                Action::Count(frequency) => count(ring, engine, frequency, row),
+                Action::Start(rule) => start(ring, context, rule, row),
+                Action::Count(frequency) => count(ring, context, frequency, row),
             }
         }
     }
@@ -282,7 +288,7 @@ pub(crate) struct Row {
 const UNORDERED: u32 = undertick_trace::schema::UNORDERED;
 
 impl Row {
-    pub(crate) fn of(rows: &RowsOfRing<'_>, at: usize) -> Self {
+    pub(crate) fn new(rows: &RowsOfRing<'_>, at: usize) -> Self {
         Self {
             never_waits: false,
             kind: rows.kind[at],
@@ -350,33 +356,33 @@ impl Row {
     }
 }
 
-fn end(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
-    let rule = &engine.rules[place as usize];
+fn end(ring: &mut Ring, context: &mut MatchContext, place: u32, row: &Row) {
+    let rule = &context.rules[place as usize];
     let (matching, within, period) = (rule.matching, rule.within, rule.period);
     if matching == Matching::Message {
-        message((ring.host, engine), place, row, false);
+        message((ring.host, context), place, row, false);
         return;
     }
     let is_period = period && row.kind == INSTANT;
     let key = row.key(matching);
-    ring.close_ruled(engine, row.edge(), place, within, key, is_period);
+    ring.close_ruled(context, row.edge(), place, within, key, is_period);
 }
 
-fn start(ring: &mut Ring, engine: &mut Engine, place: u32, row: &Row) {
-    let rule = &engine.rules[place as usize];
+fn start(ring: &mut Ring, context: &mut MatchContext, place: u32, row: &Row) {
+    let rule = &context.rules[place as usize];
     let (matching, within) = (rule.matching, rule.within);
     if matching == Matching::Message {
-        message((ring.host, engine), place, row, true);
+        message((ring.host, context), place, row, true);
         return;
     }
     let key = row.key(matching);
     let at = row.edge();
-    engine.tallies[place as usize].strata.executions += u64::from(at.sampled);
-    ring.open_ruled(engine, at, place, within, key);
+    context.tallies[place as usize].strata.executions += u64::from(at.sampled);
+    ring.open_ruled(context, at, place, within, key);
 }
 
 /// Takes a boundary of an interval between threads.
-fn message((host, engine): (i16, &mut Engine), place: u32, row: &Row, is_start: bool) {
+fn message((host, context): (i16, &mut MatchContext), place: u32, row: &Row, is_start: bool) {
     let Some(key) = row.key(Matching::Message) else {
         return;
     };
@@ -386,7 +392,7 @@ fn message((host, engine): (i16, &mut Engine), place: u32, row: &Row, is_start: 
         ordered: row.reading() == Reading::Ordered,
         host,
     };
-    engine.messages.add(place, key, boundary);
+    context.messages.add(place, key, boundary);
 }
 
 /// Number of messages after which the spans that they make are passed on.
@@ -398,15 +404,15 @@ const MESSAGES_AT_ONCE: usize = 1 << 16;
 /// # Errors
 /// Those of `spans`.
 pub(crate) fn settle_messages<E>(
-    engine: &mut Engine,
+    context: &mut MatchContext,
     mut spans: impl FnMut(RecordBatch) -> Result<(), E>,
 ) -> Result<(), E> {
-    let matched = std::mem::take(&mut engine.messages).matched();
-    engine.pushed_out += matched.pushed_out;
+    let matched = std::mem::take(&mut context.messages).matched();
+    context.pushed_out += matched.pushed_out;
     for &(rule, is_start, n) in &matched.unmatched {
-        engine.unmatched(rule, is_start, n);
+        context.unmatched(rule, is_start, n);
     }
-    engine.note_depth(0);
+    context.note_depth(0);
     for (i, message) in matched.messages().enumerate() {
         let Message {
             rule,
@@ -416,8 +422,8 @@ pub(crate) fn settle_messages<E>(
             hosts: [from, to],
         } = message;
         let start = end.saturating_sub(ticks);
-        if let Some(half_width) = engine.clocks.doubt((from, start), (to, end)) {
-            engine.tallies[rule as usize].doubt.add(ticks, half_width);
+        if let Some(half_width) = context.clocks.doubt((from, start), (to, end)) {
+            context.tallies[rule as usize].doubt.add(ticks, half_width);
         }
         let sample = Sample {
             ticks,
@@ -430,25 +436,25 @@ pub(crate) fn settle_messages<E>(
             unknown: false,
             sampling: Sampling::default(),
         };
-        engine.take(rule, &sample, end, Parent::Various);
+        context.take(rule, &sample, end, Parent::Various);
         if i % MESSAGES_AT_ONCE == MESSAGES_AT_ONCE - 1
-            && let Some(rows) = engine.take_spans()
+            && let Some(rows) = context.take_spans()
         {
             spans(rows)?;
         }
     }
-    engine.take_spans().map_or(Ok(()), spans)
+    context.take_spans().map_or(Ok(()), spans)
 }
 
-fn count(ring: &Ring, engine: &mut Engine, frequency: u32, row: &Row) {
+fn count(ring: &Ring, context: &mut MatchContext, frequency: u32, row: &Row) {
     let times = match row.kind {
         BEGIN => u64::from(row.edge().sampled.max(1)),
         _ => 1,
     };
-    let entry = &mut engine.frequencies[frequency as usize];
+    let entry = &mut context.frequencies[frequency as usize];
     entry.seen += times;
     let (place, within) = (entry.row, entry.within);
     if within.is_none_or(|outer| ring.is_open(outer)) {
-        engine.slices.count_more(place, row.ts, times);
+        context.slices.count_more(place, row.ts, times);
     }
 }

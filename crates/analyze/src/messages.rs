@@ -143,7 +143,7 @@ impl Matched {
                 rule: rule as u32,
                 end,
                 ticks,
-                ends: Ends::of(reading(ordered & 2 != 0), reading(ordered & 1 != 0)),
+                ends: Ends::from_readings(reading(ordered & 2 != 0), reading(ordered & 1 != 0)),
                 hosts: [(ordered >> 18) as i16, (ordered >> 2) as i16],
             })
     }

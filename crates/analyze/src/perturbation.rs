@@ -68,7 +68,7 @@ pub(crate) struct Sections {
 
 /// The result for one interval.
 #[derive(Debug)]
-struct Found {
+struct SlowdownInPlace {
     /// Slow-down in ticks.
     slowdown: Slowdown,
     /// Number of additional readings inside a span while all points are on.
@@ -207,7 +207,7 @@ impl Perturbation {
     }
 
     /// The result for the spans of an interval, durations in ticks.
-    fn found(&mut self, interval: u32, level: f64) -> Option<Found> {
+    fn slowdown_in_place(&mut self, interval: u32, level: f64) -> Option<SlowdownInPlace> {
         let sections = self.sections.get_mut(&interval)?;
         if sections.limit.is_none() {
             sections.begin(&self.halves, &mut self.cursor);
@@ -224,7 +224,7 @@ impl Perturbation {
             .collect();
         let all = |state: usize| -> u64 { pairs.iter().map(|p| p[state].n + p[state].long).sum() };
         let mean = |state: usize| sections.inside[state] as f64 / all(state).max(1) as f64;
-        Some(Found {
+        Some(SlowdownInPlace {
             points: mean(0) - mean(1),
             slowdown: slowdown(&pairs, level)?,
         })
@@ -239,7 +239,7 @@ impl Perturbation {
 
     /// The slow-down of an interval by the points inside it.
     pub(crate) fn slowed(&mut self, interval: u32, level: f64, ns_per_tick: f64) -> Option<Slowed> {
-        let found = self.found(interval, level)?;
+        let found = self.slowdown_in_place(interval, level)?;
         let slowdown = found.slowdown;
         let in_ns = |estimate: &Estimate| scaled(estimate.clone(), ns_per_tick, "ns");
         let mut by = in_ns(&slowdown.difference);
@@ -364,7 +364,7 @@ pub(crate) fn of_the_program(intervals: &[IntervalReport]) -> Option<Estimate> {
 mod tests {
     use super::*;
 
-    fn of(switches: &[(i64, i64, Switched)]) -> Perturbation {
+    fn perturbation(switches: &[(i64, i64, Switched)]) -> Perturbation {
         let about = manifest::Perturbation {
             asked: "1".into(),
             kept: vec![1],
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn pairs_and_renewals_by_hand() {
-        let found = of(&[
+        let found = perturbation(&[
             (1000, 1001, AllOn),
             (2000, 2003, SomeOff),
             (3000, 3001, SomeOff),
@@ -424,7 +424,7 @@ mod tests {
             switches.push((10_000 * i + 5000, 10_000 * i + 5000, second));
         }
         switches.push((400_000, 400_000, Between));
-        let mut found = of(&switches);
+        let mut found = perturbation(&switches);
         let halves = found.halves.clone();
         assert_eq!(halves.len(), 80);
         for half in halves.iter() {
@@ -443,12 +443,12 @@ mod tests {
         let on = found.share_on(7);
         assert!((on - 882.0 / 1762.0).abs() < 1e-12, "{on}");
         assert_eq!(found.share_on(8), 0.0);
-        let all = found.found(7, 0.95).unwrap();
+        let all = found.slowdown_in_place(7, 0.95).unwrap();
         assert!((all.slowdown.difference.value - 10.0).abs() < 1e-9);
         assert!((all.slowdown.share.value - 0.1).abs() < 1e-9);
         assert_eq!(all.slowdown.sections, [800, 800]);
         assert_eq!(all.slowdown.long, [0, 0]);
         assert!((all.points - 4.0).abs() < 1e-12);
-        assert!(found.found(8, 0.95).is_none());
+        assert!(found.slowdown_in_place(8, 0.95).is_none());
     }
 }

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use undertick_report::document::Report;
 use undertick_trace::block::Next;
-use undertick_trace::coded::Coded;
 use undertick_trace::manifest::Manifest;
+use undertick_trace::palette_block::PaletteBlock;
 use undertick_trace::raw_order::RawGroups;
 use undertick_trace::rows::Rows;
 
 use crate::analysis::Analysis;
 use crate::options::Options;
-use crate::part::Worker;
-use crate::side_by_side::Failed;
+use crate::parallel::Failed;
+use crate::shard::Worker;
 
 /// Analyses the raw blocks of a recording, on one CPU; `manifest` is that of the recording.
 ///
@@ -49,7 +49,7 @@ fn by(file: &Path, mut analysis: Analysis) -> Result<Report, Failed> {
 #[derive(Default)]
 struct Room {
     blocks: Vec<u8>,
-    coded: Coded,
+    palette_block: PaletteBlock,
     rows: Rows,
 }
 
@@ -61,7 +61,7 @@ const HANDED_OVER: usize = 64;
 fn take(worker: &mut Worker, room: &mut Room) -> Result<(), Failed> {
     let mut blocks = &room.blocks[..];
     loop {
-        let Some((header, bytes)) = room.coded.decode_checked(blocks) else {
+        let Some((header, bytes)) = room.palette_block.decode_checked(blocks) else {
             room.rows.clear();
             let Next::Block(header, bytes) = room.rows.push_block(blocks).0 else {
                 return Ok(());
@@ -70,15 +70,16 @@ fn take(worker: &mut Worker, room: &mut Room) -> Result<(), Failed> {
             blocks = &blocks[bytes..];
             continue;
         };
-        let n = room.coded.ts().len();
-        let mut at = worker.push_coded(header, &room.coded, 0)?;
+        let n = room.palette_block.ts().len();
+        let mut at = worker.push_palette_block(header, &room.palette_block, 0)?;
         let mut handed_over = HANDED_OVER;
         while at < n {
             let to = n.min(at + handed_over);
             room.rows.clear();
-            room.rows.push_coded(header, &room.coded, at..to);
+            room.rows
+                .push_palette_block(header, &room.palette_block, at..to);
             worker.push_rows(header, &room.rows.of_ring())?;
-            at = worker.push_coded(header, &room.coded, to)?;
+            at = worker.push_palette_block(header, &room.palette_block, to)?;
             // If that did not help this time it is unlikely to help next time.
             handed_over *= if at - to < HANDED_OVER { 2 } else { 1 };
         }
@@ -100,8 +101,8 @@ mod tests {
     use super::*;
     use undertick_trace::schema::Kind as RowKind;
 
-    use crate::plain::support::{Row, calibration, manifest, row};
-    use crate::plain::tests::of_ring;
+    use crate::fast_path::support::{Row, calibration, manifest, row};
+    use crate::fast_path::tests::of_ring;
     use crate::{Compensate, Cull};
 
     /// Makes blocks of `each` rows of each ring; the kernel's rows are left out.

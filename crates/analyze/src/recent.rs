@@ -10,9 +10,9 @@
 //! ([`crate::Analysis`]).
 //!
 //! **Caveats.** Of a span that begins or ends outside of a window only one end is seen. It is
-//! counted at its end ([`Found::ends`]), and has no duration. Where spans are as long as windows,
-//! long ones are missed more often than short ones, which [`Found::cut`] shows. Kernel events are
-//! not included: samples are dropped only by the descheduled flag.
+//! counted at its end ([`RecentReport::ends`]), and has no duration. Where spans are as long as
+//! windows, long ones are missed more often than short ones, which [`RecentReport::cut`] shows.
+//! Kernel events are not included: samples are dropped only by the descheduled flag.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ use undertick_trace::rows::Rows;
 use crate::analysis::Analysis;
 use crate::error::Error;
 use crate::options::Options;
-use crate::part::Worker;
+use crate::shard::Worker;
 
 /// A stretch of time, ticks of the recording clock: from the first on, until before the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,7 +251,7 @@ pub struct Recent {
 
 /// The results for the last seconds.
 #[derive(Debug)]
-pub struct Found {
+pub struct RecentReport {
     /// Estimates from the records taken. Its counts are of those, and values for the trace as a
     /// whole (losses, threads) are unknown here.
     pub report: Report,
@@ -359,8 +359,8 @@ impl Gathered {
     ///
     /// # Errors
     /// The recording does not support the options.
-    pub fn report(self) -> Result<Found, Error> {
-        Ok(Found {
+    pub fn report(self) -> Result<RecentReport, Error> {
+        Ok(RecentReport {
             report: self.analysis.finish()?,
             looked_s: self.looked_s,
             of_s: self.of_s,
@@ -369,7 +369,7 @@ impl Gathered {
     }
 }
 
-impl Found {
+impl RecentReport {
     /// Number of times an interval ended in the windows.
     #[must_use]
     pub const fn ends(interval: &IntervalReport) -> u64 {

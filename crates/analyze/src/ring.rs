@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::cost::{Ends, Inner, Reading};
-use crate::engine::{Engine, UNSEEN};
+use crate::match_context::{MatchContext, UNSEEN};
 use crate::sampled::{Begun, Sampling};
 use crate::tally::{Parent, Sample};
 
@@ -106,7 +106,7 @@ impl Open {
     /// the ending row but without its reading.
     #[inline]
     pub(crate) fn sample(&self, end: Edge, before: Counts) -> Sample {
-        let ends = match Ends::of(self.at.reading, end.reading) {
+        let ends = match Ends::from_readings(self.at.reading, end.reading) {
             Ends::Plain if self.at.sampled > 0 && end.sampled > 0 => Ends::Sampled,
             ends => ends,
         };
@@ -184,9 +184,9 @@ impl Ring {
 
     /// Opens a start; without a table one stack serves all.
     #[inline]
-    pub(crate) fn open(&mut self, engine: &mut Engine, at: Edge, interval: u32) {
+    pub(crate) fn open(&mut self, context: &mut MatchContext, at: Edge, interval: u32) {
         if self.stack.len() == MOST_OPEN {
-            self.make_room(engine);
+            self.make_room(context);
         }
         self.stack.push(Open {
             at,
@@ -196,43 +196,43 @@ impl Ring {
     }
 
     #[cold]
-    fn make_room(&mut self, engine: &mut Engine) {
+    fn make_room(&mut self, context: &mut MatchContext) {
         for open in self.stack.drain(..MOST_OPEN / 2) {
-            engine.tallies[open.interval as usize].unmatched_starts += 1;
-            engine.pushed_out += 1;
+            context.tallies[open.interval as usize].unmatched_starts += 1;
+            context.pushed_out += 1;
         }
     }
 
     /// Closes the innermost open start of that interval; starts opened after it and not closed
     /// stay unmatched.
     #[inline]
-    pub(crate) fn close(&mut self, engine: &mut Engine, end: Edge, interval: u32) {
+    pub(crate) fn close(&mut self, context: &mut MatchContext, end: Edge, interval: u32) {
         let top = self.stack.len().wrapping_sub(1);
         let at = match self.stack.last() {
             Some(open) if open.interval == interval => Some(top),
             _ => self.stack.iter().rposition(|o| o.interval == interval),
         };
         let Some(at) = at else {
-            engine.tallies[interval as usize].unmatched_ends += 1;
+            context.tallies[interval as usize].unmatched_ends += 1;
             return;
         };
         for open in &self.stack[at + 1..] {
-            engine.tallies[open.interval as usize].unmatched_starts += 1;
+            context.tallies[open.interval as usize].unmatched_starts += 1;
         }
         let sample = self.stack[at].sample(end, self.counts);
         self.stack.truncate(at);
-        engine.note_depth(at);
+        context.note_depth(at);
         let parent = self
             .stack
             .last()
             .map_or(Parent::Various, |o| Parent::One(o.interval));
-        engine.take(interval, &sample, end.ts, parent);
+        context.take(interval, &sample, end.ts, parent);
     }
 
     /// Opens a start of a table's interval; `within` is the enclosing one.
     pub(crate) fn open_ruled(
         &mut self,
-        engine: &mut Engine,
+        context: &mut MatchContext,
         at: Edge,
         rule: u32,
         within: Option<u32>,
@@ -253,18 +253,18 @@ impl Ring {
             let stack = self.stack_of(rule);
             if stack.len() == MOST_OPEN {
                 stack.drain(..MOST_OPEN / 2);
-                engine.tallies[rule as usize].unmatched_starts += MOST_OPEN as u64 / 2;
-                engine.pushed_out += MOST_OPEN as u64 / 2;
+                context.tallies[rule as usize].unmatched_starts += MOST_OPEN as u64 / 2;
+                context.pushed_out += MOST_OPEN as u64 / 2;
             }
             self.stack_of(rule).push(start);
             return;
         };
         if self.keyed.len() >= MOST_KEYS && !self.keyed.contains_key(&(rule, key)) {
-            engine.tallies[rule as usize].unmatched_starts += 1;
-            engine.pushed_out += 1;
+            context.tallies[rule as usize].unmatched_starts += 1;
+            context.pushed_out += 1;
         } else if self.keyed.insert((rule, key), start).is_some() {
             // The earlier start of the same key was never ended.
-            engine.tallies[rule as usize].unmatched_starts += 1;
+            context.tallies[rule as usize].unmatched_starts += 1;
         }
     }
 
@@ -280,7 +280,7 @@ impl Ring {
     /// same instant, so the first has nothing to close.
     pub(crate) fn close_ruled(
         &mut self,
-        engine: &mut Engine,
+        context: &mut MatchContext,
         end: Edge,
         rule: u32,
         within: Option<u32>,
@@ -292,7 +292,7 @@ impl Ring {
             None => self.stack_of(rule).pop(),
         };
         let Some(start) = start else {
-            engine.tallies[rule as usize].unmatched_ends += u64::from(!is_period);
+            context.tallies[rule as usize].unmatched_ends += u64::from(!is_period);
             return;
         };
         let parent = match within {
@@ -303,15 +303,15 @@ impl Ring {
                         .is_some_and(|stack| stack.iter().rev().any(|o| o.serial == serial))
                 });
                 if !still_open {
-                    engine.tallies[rule as usize].outside += 1;
+                    context.tallies[rule as usize].outside += 1;
                     return;
                 }
                 Parent::One(outer)
             }
         };
         let sample = start.open.sample(end, self.counts);
-        engine.note_depth(engine.rules[rule as usize].depth);
-        engine.take(rule, &sample, end.ts, parent);
+        context.note_depth(context.rules[rule as usize].depth);
+        context.take(rule, &sample, end.ts, parent);
     }
 
     /// Whether a start of that interval is open.
@@ -323,9 +323,9 @@ impl Ring {
 
     /// Handles that points which were off are on again: their open spans may have ended in
     /// between.
-    pub(crate) fn renew(&mut self, engine: &mut Engine) {
+    pub(crate) fn renew(&mut self, context: &mut MatchContext) {
         self.renewals += 1;
-        let tallies = &mut engine.tallies;
+        let tallies = &mut context.tallies;
         let mut stays = |interval: u32| {
             let tally = &mut tallies[interval as usize];
             tally.unmatched_starts += u64::from(tally.is_switched);
@@ -338,7 +338,7 @@ impl Ring {
         self.keyed.retain(|_, ruled| stays(ruled.open.interval));
         for last in &mut self.last {
             let place = last.map_or(UNSEEN, |last| last.open.interval);
-            if (engine.tallies.get(place as usize)).is_some_and(|tally| tally.is_switched) {
+            if (context.tallies.get(place as usize)).is_some_and(|tally| tally.is_switched) {
                 *last = None;
             }
         }
@@ -346,7 +346,7 @@ impl Ring {
 
     /// Closes all open starts as unmatched, because what happened to them is unknown: events were
     /// lost here (`by_loss`), or the ring ended.
-    pub(crate) fn abandon(&mut self, engine: &mut Engine, by_loss: bool) {
+    pub(crate) fn abandon(&mut self, context: &mut MatchContext, by_loss: bool) {
         self.gaps = self.gaps.wrapping_add(1);
         let keyed = self.keyed.drain().map(|(_, o)| o.open.interval);
         let stacked = self
@@ -356,11 +356,11 @@ impl Ring {
             .map(|o| o.open.interval);
         let nested = self.stack.drain(..).map(|o| o.interval);
         for interval in nested.chain(stacked).chain(keyed) {
-            let rule = engine.rules.get(interval as usize);
+            let rule = context.rules.get(interval as usize);
             if !by_loss && rule.is_some_and(|r| r.period) {
                 continue;
             }
-            let tally = &mut engine.tallies[interval as usize];
+            let tally = &mut context.tallies[interval as usize];
             tally.unmatched_starts += 1;
             tally.unmatched_by_loss += u64::from(by_loss);
         }

@@ -13,9 +13,9 @@ use undertick_report::document::{IntervalReport, Sampled};
 use undertick_trace::manifest::Manifest;
 use undertick_units::{Estimate, Interval};
 
-use crate::engine::{Engine, TOO_MANY};
-use crate::part::RingAccount;
+use crate::match_context::{MatchContext, TOO_MANY};
 use crate::rules::Action;
+use crate::shard::RingAccount;
 use crate::table::Table;
 
 /// Most rates that are distinguished, about 50 KiB each; further ones are merged with the last.
@@ -222,7 +222,7 @@ impl Begun {
         }
     }
 
-    fn of(&self, event: u16) -> u64 {
+    fn executions(&self, event: u16) -> u64 {
         let found = self.0.iter().find(|(known, _)| *known == event);
         found.map_or(0, |&(_, sum)| sum)
     }
@@ -231,7 +231,7 @@ impl Begun {
 /// Adds the executions that no record reports, from the rings' cells: those after the last
 /// recorded one, and those whose records were lost.
 pub(crate) fn settle(
-    engine: &mut Engine,
+    context: &mut MatchContext,
     rings: &[RingAccount],
     manifest: &Manifest,
     table: Option<&Table>,
@@ -242,7 +242,7 @@ pub(crate) fn settle(
         .collect();
     for count in &manifest.sampled {
         let ring = found.get(&count.ring).copied();
-        let told = ring.map_or(0, |ring| ring.begun.of(count.event));
+        let told = ring.map_or(0, |ring| ring.begun.executions(count.event));
         let more = count.executions.saturating_sub(told);
         let written = pids.get(&count.ring).copied();
         let Some(pid) = ring.map(|r| r.pid).or(written) else {
@@ -251,22 +251,22 @@ pub(crate) fn settle(
         if more == 0 {
             continue;
         }
-        let set = engine.names.set_of(pid);
+        let set = context.names.set_of(pid);
         let Some(table) = table else {
-            if let Some(interval) = engine.span(set, count.event) {
-                engine.tallies[interval as usize].strata.executions += more;
+            if let Some(interval) = context.span(set, count.event) {
+                context.tallies[interval as usize].strata.executions += more;
             }
-            engine.count_untold(set, count.event, more);
+            context.count_untold(set, count.event, more);
             continue;
         };
-        let list = engine.actions_of(table, set, count.event);
-        for k in 0..engine.actions[list].len() {
-            match engine.actions[list][k] {
-                Action::Start(rule) if (rule as usize) < engine.tallies.len() => {
-                    engine.tallies[rule as usize].strata.executions += more;
+        let list = context.actions_of(table, set, count.event);
+        for k in 0..context.actions[list].len() {
+            match context.actions[list][k] {
+                Action::Start(rule) if (rule as usize) < context.tallies.len() => {
+                    context.tallies[rule as usize].strata.executions += more;
                 }
                 Action::Count(frequency) => {
-                    engine.frequencies[frequency as usize].untold += more;
+                    context.frequencies[frequency as usize].untold += more;
                 }
                 _ => {}
             }
@@ -274,7 +274,7 @@ pub(crate) fn settle(
     }
 }
 
-impl Engine {
+impl MatchContext {
     /// Counts occurrences of an event for which no row gives a time.
     fn count_untold(&mut self, set: usize, event: u16, more: u64) {
         let place = self.count_place(set, event);

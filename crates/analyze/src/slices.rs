@@ -57,7 +57,7 @@ struct Rows<T> {
 const FIRST_ROWS: usize = 8;
 
 impl<T: Copy + Default + AddAssign> Rows<T> {
-    fn of(rows: usize) -> Self {
+    fn new(rows: usize) -> Self {
         let stride = rows.next_multiple_of(FIRST_ROWS);
         Self {
             rows,
@@ -72,7 +72,7 @@ impl<T: Copy + Default + AddAssign> Rows<T> {
 
     fn push(&mut self) {
         if self.rows == self.stride {
-            let mut wider = Self::of((2 * self.rows).max(FIRST_ROWS));
+            let mut wider = Self::new((2 * self.rows).max(FIRST_ROWS));
             wider.rows = self.rows;
             for column in 0..MOST as usize {
                 let (from, to) = (column * self.stride, column * wider.stride);
@@ -123,9 +123,9 @@ impl Default for Slices {
             shift: FIRST_SHIFT,
             base: 0,
             used: None,
-            counts: Rows::of(0),
-            kept: Rows::of(0),
-            others: Rows::of(0),
+            counts: Rows::new(0),
+            kept: Rows::new(0),
+            others: Rows::new(0),
         }
     }
 }
@@ -417,9 +417,9 @@ impl Slices {
     /// Empties every row and the range.
     pub(crate) fn clear(&mut self) {
         *self = Self {
-            counts: Rows::of(self.counts.len()),
-            kept: Rows::of(self.kept.len()),
-            others: Rows::of(self.others.len()),
+            counts: Rows::new(self.counts.len()),
+            kept: Rows::new(self.kept.len()),
+            others: Rows::new(self.others.len()),
             ..Self::default()
         };
     }

@@ -64,7 +64,7 @@ impl Spool {
     pub(crate) fn sorted(mut self) -> Sorted {
         self.tail.sort_unstable();
         let in_memory = Source::Memory(self.tail.into_iter());
-        let files = self.runs.into_iter().map(Source::of);
+        let files = self.runs.into_iter().map(Source::from_run);
         let mut sources: Vec<Source> = files.chain([in_memory]).collect();
         let next = (sources.iter_mut().enumerate())
             .filter_map(|(i, source)| Some(Reverse((source.next()?, i))))
@@ -106,7 +106,7 @@ enum Source {
 }
 
 impl Source {
-    fn of(run: Run) -> Self {
+    fn from_run(run: Run) -> Self {
         Self::File(BufReader::with_capacity(1 << 16, At(run.0, 0)))
     }
 

@@ -15,12 +15,12 @@ use undertick_trace::manifest::{Descheduled, Manifest};
 use undertick_units::Estimate;
 
 use crate::cost::{Costs, InPlace};
-use crate::engine::Engine;
 use crate::evidence::Cause;
+use crate::match_context::MatchContext;
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
-use crate::part::RingAccount;
 use crate::perturbation::{by_total, of_the_program};
+use crate::shard::RingAccount;
 use crate::tally::{Dropping, Parent, Tally};
 use crate::warnings::{FEW_STEPS, Facts, warnings};
 
@@ -30,7 +30,7 @@ const DISPUTED: &str = "the cost of an empty span and the cost beside known work
 /// Quantiles of the report beside the median: key and value.
 const SHOWN: [(&str, f64); 3] = [("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999)];
 
-/// The input of the report, in addition to the engine.
+/// The input of the report, in addition to the match context.
 pub(crate) struct Summary {
     pub(crate) manifest: Manifest,
     pub(crate) options: Options,
@@ -53,14 +53,14 @@ pub(crate) struct Figures {
 }
 
 impl Summary {
-    pub(crate) fn report(&self, mut engine: Engine) -> Report {
-        let shares: Vec<Option<ShareOf>> = (0..engine.tallies.len())
-            .map(|i| self.share(&engine, i))
+    pub(crate) fn report(&self, mut context: MatchContext) -> Report {
+        let shares: Vec<Option<ShareOf>> = (0..context.tallies.len())
+            .map(|i| self.share(&context, i))
             .collect();
-        let mut tallies = std::mem::take(&mut engine.tallies);
+        let mut tallies = std::mem::take(&mut context.tallies);
         let mut slowed: Vec<Option<(Slowed, f64)>> = (0..tallies.len() as u32)
             .map(|place| {
-                let found = engine.perturbation.as_mut()?;
+                let found = context.perturbation.as_mut()?;
                 let slowed = found.slowed(place, self.options.confidence, self.ns())?;
                 Some((slowed, found.share_on(place)))
             })
@@ -68,10 +68,10 @@ impl Summary {
         let mut intervals: Vec<IntervalReport> = (tallies.iter_mut().zip(shares))
             .zip(&mut slowed)
             .map(|((tally, share), slowed)| {
-                let in_place = (slowed.as_ref()).and_then(|(by, on)| InPlace::of(by, *on));
+                let in_place = (slowed.as_ref()).and_then(|(by, on)| InPlace::from_slowed(by, *on));
                 IntervalReport {
                     slowed: slowed.take().map(|(by, _)| by),
-                    ..self.interval(&engine, tally, share, in_place)
+                    ..self.interval(&context, tally, share, in_place)
                 }
             })
             .collect();
@@ -79,7 +79,7 @@ impl Summary {
             intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
             intervals.sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));
         }
-        let mut frequencies = self.frequencies(&engine, &tallies);
+        let mut frequencies = self.frequencies(&context, &tallies);
         if !self.has_table {
             frequencies.sort_by(|a, b| b.count.cmp(&a.count).then(a.name.cmp(&b.name)));
         }
@@ -87,10 +87,10 @@ impl Summary {
             manifest: &self.manifest,
             options: &self.options,
             rows: self.rows,
-            kernel_lost: engine.evidence.lost,
-            by_evidence: engine.dropping == Some(Dropping::Evidence),
-            pushed_out: engine.pushed_out,
-            crowded: engine.crowded,
+            kernel_lost: context.evidence.lost,
+            by_evidence: context.dropping == Some(Dropping::Evidence),
+            pushed_out: context.pushed_out,
+            crowded: context.crowded,
             unknown: tallies.iter().map(|t| t.unknown).sum(),
             disagree: (intervals.iter()).any(|i| i.notes.iter().any(|note| note == DISPUTED)),
             least_below_step: (tallies.iter())
@@ -190,14 +190,14 @@ impl Summary {
 
     fn interval(
         &self,
-        engine: &Engine,
+        context: &MatchContext,
         tally: &mut Tally,
         share_of: Option<ShareOf>,
         in_place: Option<InPlace>,
     ) -> IntervalReport {
         tally.settle();
         let compensated = tally.is_compensated() && self.compensates();
-        let (counts, sums) = engine.slices.kept(tally.row);
+        let (counts, sums) = context.slices.kept(tally.row);
         let over_time = spread_over_time(&counts, &sums);
         let is_forward = tally.negative == 0;
         let figures = |series: Series, costs: &Costs, compensated: bool, in_step: Option<f64>| {
@@ -207,11 +207,11 @@ impl Summary {
             }
             let (mut residue, mut cost) = (0.0, Cost::default());
             if compensated {
-                let inner = |in_place| costs.inner(&engine.costs, in_place).value;
+                let inner = |in_place| costs.inner(&context.costs, in_place).value;
                 residue =
-                    -costs.residue(&engine.costs) - (inner(in_place) - inner(None)) / self.ns();
+                    -costs.residue(&context.costs) - (inner(in_place) - inner(None)) / self.ns();
                 let mean = (sample.moments().mean().unwrap_or(0.0) + residue) * self.ns();
-                cost = costs.mean_for(&engine.costs, mean, in_place);
+                cost = costs.mean_for(&context.costs, mean, in_place);
             }
             Figures {
                 sample,
@@ -231,7 +231,7 @@ impl Summary {
             .and_then(|_| self.lock(tally, &uncompensated.sample));
         let in_step = locked.map(|lock| lock.may_be_off_steps() * self.granularity());
         uncompensated.in_step = in_step;
-        let worse = self.surely_worse(engine, tally).filter(|_| compensated);
+        let worse = self.surely_worse(context, tally).filter(|_| compensated);
         let left_over = match &worse {
             Some(_) => tally.subtract_their_mean(),
             None => 0.0,
@@ -256,7 +256,7 @@ impl Summary {
             total if kept.is_time => total.max(0.0),
             total => total,
         };
-        let off_cpu_ns = self.off_cpu(engine, tally, total_ns);
+        let off_cpu_ns = self.off_cpu(context, tally, total_ns);
         let in_ns = |ticks: Option<i64>| ticks.map(|t| (t as f64 + kept.residue) * self.ns());
         let by_cause = (Cause::ALL.iter().zip(tally.culled_evidence)).map(|(c, n)| (c.name(), n));
         let by = [
@@ -282,8 +282,8 @@ impl Summary {
                     .map(|(cause, n)| (cause.to_owned(), n))
                     .collect(),
             },
-            evidence: self.evidence(engine, tally, n + culled),
-            unexplained: self.unexplained(engine, tally, &kept),
+            evidence: self.evidence(context, tally, n + culled),
+            unexplained: self.unexplained(context, tally, &kept),
             mean: self.mean_by_rate(tally, &kept),
             median: self.quantile(&kept, 0.5),
             quantiles: SHOWN
@@ -294,11 +294,11 @@ impl Summary {
             max: in_ns(moments.max()),
             sd: moments.sd().map(|sd| sd * self.ns()),
             compensation: match &worse {
-                None => self.compensation(engine, tally, &kept, compensated, in_place),
+                None => self.compensation(context, tally, &kept, compensated, in_place),
                 Some(_) => Compensation {
                     method: "long-term".into(),
                     k: None,
-                    ..self.compensation(engine, tally, &kept, compensated, in_place)
+                    ..self.compensation(context, tally, &kept, compensated, in_place)
                 },
             },
             // For executions that were not recorded nothing is known as a fact.
@@ -327,7 +327,7 @@ impl Summary {
             granularity_ns: self.granularity() * self.ns(),
             median_steps,
             notes: (self
-                .notes(engine, tally, &kept, compensated, in_place.is_some())
+                .notes(context, tally, &kept, compensated, in_place.is_some())
                 .into_iter())
             .chain(self.much_disturbed(tally, before, n + culled))
             .chain(locked.map(|lock| self.in_step(lock)))
@@ -355,15 +355,15 @@ impl Summary {
 
     /// The part of the total during which its thread was off the CPU, ns; `None` where it is
     /// unknown.
-    fn off_cpu(&self, engine: &Engine, tally: &Tally, total_ns: f64) -> Option<f64> {
-        if !engine.evidence.is_there()
+    fn off_cpu(&self, context: &MatchContext, tally: &Tally, total_ns: f64) -> Option<f64> {
+        if !context.evidence.is_there()
             || tally.kind == IntervalKind::Message
             || !tally.strata.is_unused()
         {
             return None;
         }
         let ticks = |cause: Cause| tally.evidence[cause as usize].ticks;
-        let still_in = match engine.dropping {
+        let still_in = match context.dropping {
             Some(Dropping::Evidence) => 0,
             _ => ticks(Cause::Preempted) + ticks(Cause::Switched),
         };
@@ -375,18 +375,18 @@ impl Summary {
 
     /// Share of the one interval that all samples lay in. Dropped samples count on both sides:
     /// time that passed, passed in both.
-    fn share(&self, engine: &Engine, i: usize) -> Option<ShareOf> {
-        let tally = &engine.tallies[i];
+    fn share(&self, context: &MatchContext, i: usize) -> Option<ShareOf> {
+        let tally = &context.tallies[i];
         let Parent::One(outer) = tally.parent else {
             return None;
         };
-        let whole = engine
+        let whole = context
             .tallies
             .get(outer as usize)
             .filter(|_| outer as usize != i)?;
         let (part, all) = (
-            engine.slices.durations(tally.row),
-            engine.slices.durations(whole.row),
+            context.slices.durations(tally.row),
+            context.slices.durations(whole.row),
         );
         Some(ShareOf {
             of: whole.name.clone(),
@@ -394,12 +394,12 @@ impl Summary {
         })
     }
 
-    fn frequencies(&self, engine: &Engine, tallies: &[Tally]) -> Vec<FrequencyReport> {
+    fn frequencies(&self, context: &MatchContext, tallies: &[Tally]) -> Vec<FrequencyReport> {
         let time = self.span.map_or(0.0, span_ticks);
-        (engine.frequencies.iter())
+        (context.frequencies.iter())
             .map(|f| {
-                let count = engine.slices.total(f.row) + f.untold;
-                let slices = engine.slices.whole_counts(f.row);
+                let count = context.slices.total(f.row) + f.untold;
+                let slices = context.slices.whole_counts(f.row);
                 let per_tick = rate(&slices, count, time, self.options.confidence);
                 FrequencyReport {
                     name: f.name.clone(),

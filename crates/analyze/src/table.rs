@@ -152,7 +152,7 @@ impl Table {
     /// # Errors
     /// The error names the file, the line and the nearest right word.
     pub fn parse(text: &str, file: &str) -> Result<Self, TableError> {
-        let place = Place::new(text, file);
+        let lines = LineIndex::new(text, file);
         let raw: RawTable = toml::from_str(text).map_err(|e| {
             let at = e.span().map_or(0, |s| s.start);
             let mut message = e.message().trim().to_owned();
@@ -166,31 +166,31 @@ impl Table {
             if let Some(right) = unknown {
                 message = format!("{message}; did you mean `{right}`?");
             }
-            place.error(at, message)
+            lines.error(at, message)
         })?;
-        check_size(&raw, &place)?;
+        check_size(&raw, &lines)?;
         let mut names: HashMap<&str, usize> = HashMap::new();
         for (i, interval) in raw.interval.iter().enumerate() {
             let name = interval.name.get_ref().as_str();
             if names.insert(name, i).is_some() {
                 let text = format!("a second interval named {name:?}");
-                return Err(place.error(interval.name.span().start, text));
+                return Err(lines.error(interval.name.span().start, text));
             }
         }
         let intervals = (raw.interval.iter())
-            .map(|i| place.interval(i, &names))
+            .map(|i| lines.interval(i, &names))
             .collect::<Result<Vec<_>, _>>()?;
-        check_enclosing(&raw.interval, &intervals, &place)?;
+        check_enclosing(&raw.interval, &intervals, &lines)?;
         let frequencies = (raw.frequency.into_iter())
             .map(|f| {
-                let within = place.within(f.within.as_ref(), &names)?;
+                let within = lines.within(f.within.as_ref(), &names)?;
                 if within.is_some_and(|w| intervals[w].matching != Matching::Nested) {
                     let at = f.within.as_ref().map_or(0, |w| w.span().start);
-                    return Err(place.error(at, ONLY_NESTED.into()));
+                    return Err(lines.error(at, ONLY_NESTED.into()));
                 }
                 Ok(FrequencyRule {
                     name: f.name.into_inner(),
-                    event: place.event(&f.event),
+                    event: lines.event(&f.event),
                     within,
                 })
             })
@@ -217,7 +217,7 @@ const ONLY_NESTED: &str = "only an interval with match = \"nested\" can enclose 
 fn check_enclosing(
     raw: &[RawInterval],
     intervals: &[IntervalRule],
-    place: &Place<'_>,
+    lines: &LineIndex<'_>,
 ) -> Result<(), TableError> {
     for (i, rule) in intervals.iter().enumerate() {
         let at = raw[i].within.as_ref().map_or(0, |w| w.span().start);
@@ -230,7 +230,7 @@ fn check_enclosing(
             } else {
                 ONLY_NESTED.into()
             };
-            return Err(place.error(at, text));
+            return Err(lines.error(at, text));
         }
         let mut steps = 0;
         while let Some(enclosing) = outer.filter(|_| steps <= MOST_ENCLOSING) {
@@ -238,7 +238,7 @@ fn check_enclosing(
             steps += 1;
         }
         if outer.is_some() && steps < intervals.len() {
-            return Err(place.error(
+            return Err(lines.error(
                 at,
                 format!(
                     "{:?} lies within more than {MOST_ENCLOSING} others",
@@ -247,20 +247,20 @@ fn check_enclosing(
             ));
         }
         if outer.is_some() {
-            return Err(place.error(at, format!("{:?} ends up within itself", rule.name)));
+            return Err(lines.error(at, format!("{:?} ends up within itself", rule.name)));
         }
     }
     Ok(())
 }
 
 /// Refuses names that are too long, and too many entries.
-fn check_size(raw: &RawTable, place: &Place<'_>) -> Result<(), TableError> {
+fn check_size(raw: &RawTable, lines: &LineIndex<'_>) -> Result<(), TableError> {
     let entries = raw.interval.len() + raw.frequency.len();
     if entries > MOST_ENTRIES {
         let text = format!(
             "{entries} intervals and frequencies, a table has at most {MOST_ENTRIES}; make several tables of it"
         );
-        return Err(place.error(0, text));
+        return Err(lines.error(0, text));
     }
     let intervals = raw.interval.iter().map(|i| &i.name);
     let names = intervals
@@ -270,19 +270,19 @@ fn check_size(raw: &RawTable, place: &Place<'_>) -> Result<(), TableError> {
         let bytes = name.get_ref().len();
         if bytes > MOST_NAME_BYTES {
             let text = format!("a name of {bytes} bytes, a name has at most {MOST_NAME_BYTES}");
-            return Err(place.error(name.span().start, text));
+            return Err(lines.error(name.span().start, text));
         }
     }
     Ok(())
 }
 
 /// Offsets of the lines of the text.
-struct Place<'a> {
+struct LineIndex<'a> {
     line_ends: Vec<usize>,
     file: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> LineIndex<'a> {
     fn new(text: &str, file: &'a str) -> Self {
         let bytes = text.bytes().enumerate();
         Self {
@@ -295,7 +295,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Place<'_> {
+impl LineIndex<'_> {
     fn line(&self, at: usize) -> usize {
         1 + self.line_ends.partition_point(|&end| end < at)
     }

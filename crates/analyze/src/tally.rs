@@ -8,9 +8,9 @@ use undertick_report::document::IntervalKind;
 use undertick_units::Estimate;
 
 use crate::cost::{CostTable, Costs, Ends, Inner, Taken};
-use crate::engine::Family;
-use crate::evidence::{CAUSES, Cause, Found};
+use crate::evidence::{CAUSES, Cause, SampleCauses};
 use crate::hosts::Doubt;
+use crate::match_context::Family;
 use crate::sampled::{Sampling, Strata};
 
 /// A matched sample, as the clock showed it.
@@ -352,16 +352,16 @@ impl Tally {
     pub(crate) fn add(
         &mut self,
         sample: &Sample,
-        found: &Found,
+        found: &SampleCauses,
         costs: &CostTable,
         dropping: Dropping,
     ) -> (i64, bool) {
         let taken = if self.is_compensated() {
-            costs.of(sample)
+            costs.subtracted_from(sample)
         } else {
             Taken {
                 ticks: 0,
-                beside: None,
+                pair_cost: None,
             }
         };
         self.begins.push(sample.start);
@@ -406,7 +406,7 @@ impl Tally {
             self.change_cost(cost);
         }
         self.kept_costs.add(sample, taken);
-        if taken.beside.is_some() {
+        if taken.pair_cost.is_some() {
             self.improvement.add(read, value);
         }
         self.kept.push(value);
@@ -451,7 +451,7 @@ impl Tally {
     }
 
     #[inline(never)]
-    fn note(&mut self, found: &Found, ticks: i64) {
+    fn note(&mut self, found: &SampleCauses, ticks: i64) {
         self.own.record(ticks.saturating_sub(found.taken()));
         for (cause, fallen) in Cause::ALL.into_iter().zip(&mut self.evidence) {
             if found.has(cause) {
@@ -465,7 +465,7 @@ impl Tally {
     fn drop_sample(
         &mut self,
         sample: &Sample,
-        found: &Found,
+        found: &SampleCauses,
         (value, off): (i64, i64),
         taken: Taken,
         dropping: Dropping,

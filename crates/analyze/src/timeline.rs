@@ -16,9 +16,9 @@ use undertick_trace::read::Trace;
 use crate::analysis::Stretch;
 use crate::error::Error;
 use crate::options::Options;
-use crate::side_by_side::{Failed, available_cpus, passes};
+use crate::parallel::{Failed, available_cpus, passes};
 use cells::{Cells, Window};
-use collect::{Collecting, Found, Longest, Single, Words};
+use collect::{Collecting, Longest, Single, WindowContents, Words};
 use kernel::OfKernel;
 
 /// Fewest columns, with many threads, and most columns.
@@ -41,8 +41,8 @@ const LEAST_DETAIL_NS: f64 = 1_000.0;
 const SECOND_NS: f64 = 1e9;
 
 /// Returns a report, and one second of the same trace: the one that begins `second` ns after the
-/// first event, or one chosen by where the samples took longest. `told` receives the share done,
-/// 0 to 1.
+/// first event, or one chosen by where the samples took longest. `progress` receives the share
+/// done, 0 to 1.
 ///
 /// # Errors
 /// As [`crate::analyze`]; or the trace ends before that second.
@@ -50,11 +50,11 @@ pub fn analyze_with_timeline(
     trace: &Trace,
     options: &Options,
     second: Option<f64>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<(Report, Option<Timeline>), Failed> {
     let cpus = available_cpus();
     let analysis = passes(trace, options.clone(), cpus, None, &mut |share| {
-        told(share / 2.0)
+        progress(share / 2.0)
     })?;
     let stretch = analysis.stretch();
     let report = analysis.finish()?;
@@ -67,7 +67,7 @@ pub fn analyze_with_timeline(
     let collecting = Collecting {
         window,
         medians: medians.collect(),
-        found: Mutex::default(),
+        contents: Mutex::default(),
     };
     passes(
         trace,
@@ -75,17 +75,17 @@ pub fn analyze_with_timeline(
         cpus,
         Some(&collecting),
         &mut |share| {
-            told(0.5 + share / 2.0);
+            progress(0.5 + share / 2.0);
         },
     )?;
-    let found = (collecting.found.into_inner()).unwrap_or_else(PoisonError::into_inner);
+    let contents = (collecting.contents.into_inner()).unwrap_or_else(PoisonError::into_inner);
     let timeline = Making {
         manifest: &trace.manifest,
         window,
         origin: stretch.first,
         ns: trace.manifest.clock.ns_per_tick(),
     }
-    .timeline(trace, found, chosen, &stretch)?;
+    .timeline(trace, contents, chosen, &stretch)?;
     Ok((report, Some(timeline)))
 }
 
@@ -154,7 +154,7 @@ impl Making<'_> {
     fn timeline(
         &self,
         trace: &Trace,
-        mut found: Found,
+        mut contents: WindowContents,
         chosen: String,
         stretch: &Stretch,
     ) -> Result<Timeline, Failed> {
@@ -167,19 +167,19 @@ impl Making<'_> {
         };
         let mut kernel = OfKernel::default();
         for batch in trace.kernel_batches()? {
-            if !kernel.take(&batch?, &self.window, &mut found.names, &label)? {
+            if !kernel.take(&batch?, &self.window, &mut contents.names, &label)? {
                 break;
             }
         }
-        kernel.finish(&self.window, &mut found.names, &label);
-        let instants = found.instants;
-        let spans_all = found.lanes.values().map(|lane| lane.cells.spans).sum();
-        let threads = found.lanes.len();
+        kernel.finish(&self.window, &mut contents.names, &label);
+        let instants = contents.instants;
+        let spans_all = contents.lanes.values().map(|lane| lane.cells.spans).sum();
+        let threads = contents.lanes.len();
         let mut switches: Vec<(f64, u32)> = (kernel.switches.iter())
             .map(|&(at, state)| (self.at(at), state))
             .collect();
         switches.truncate(MOST_SPANS);
-        let mut lanes = self.lanes(std::mem::take(&mut found.lanes), kernel, &label);
+        let mut lanes = self.lanes(std::mem::take(&mut contents.lanes), kernel, &label);
         let mut columns = self.window.columns;
         while columns > 1 && lanes.iter().map(|l| l.cells.filled()).sum::<usize>() > MOST_CELLS {
             lanes.iter_mut().for_each(|lane| lane.cells.halve());
@@ -188,8 +188,8 @@ impl Making<'_> {
         let lane_of: HashMap<i32, u32> = (lanes.iter().zip(0..))
             .filter_map(|(lane, place)| Some((lane.ring?, place)))
             .collect();
-        let detail = self.detail(&found, &lane_of);
-        let mut longest = found.longest;
+        let detail = self.detail(&contents, &lane_of);
+        let mut longest = contents.longest;
         longest
             .spans
             .retain(|span| lane_of.contains_key(&span.ring));
@@ -202,7 +202,7 @@ impl Making<'_> {
             chosen,
             columns,
             names: Vec::new(),
-            dropped: found.dropped.list.clone(),
+            dropped: contents.dropped.list.clone(),
             lanes: (lanes.iter())
                 .map(|lane| self.lane(lane, columns))
                 .collect(),
@@ -213,7 +213,7 @@ impl Making<'_> {
             detail,
             switches,
         };
-        name_what_is_used(&mut timeline, &found.names);
+        name_what_is_used(&mut timeline, &contents.names);
         Ok(timeline)
     }
 
@@ -244,11 +244,11 @@ impl Making<'_> {
     /// The busiest threads, then CPUs and their interrupts.
     fn lanes(
         &self,
-        found: BTreeMap<i32, collect::ThreadLane>,
+        contents: BTreeMap<i32, collect::ThreadLane>,
         mut kernel: OfKernel,
         label: &impl Fn(i16, i32) -> String,
     ) -> Vec<Drawn> {
-        let mut threads: Vec<_> = found.into_iter().collect();
+        let mut threads: Vec<_> = contents.into_iter().collect();
         threads.sort_by_key(|(ring, lane)| {
             (-lane.cells.busy, std::cmp::Reverse(lane.cells.spans), *ring)
         });
@@ -319,8 +319,8 @@ impl Making<'_> {
     }
 
     /// The window around the slowest span, as large as there is room for.
-    fn detail(&self, found: &Found, lane_of: &HashMap<i32, u32>) -> Option<Detail> {
-        let (over_median_ns, slowest) = found.slowest?;
+    fn detail(&self, contents: &WindowContents, lane_of: &HashMap<i32, u32>) -> Option<Detail> {
+        let (over_median_ns, slowest) = contents.slowest?;
         let drawn = self.span(&slowest, lane_of)?;
         let middle = slowest.start.saturating_add(slowest.ticks / 2);
         let least = (LEAST_DETAIL_NS / self.ns) as i64;
@@ -336,7 +336,13 @@ impl Making<'_> {
                     && s.start.saturating_add(s.ticks) >= from
                     && lane_of.contains_key(&s.ring)
             };
-            let spans: Vec<Single> = found.longest.spans.iter().filter(inside).copied().collect();
+            let spans: Vec<Single> = contents
+                .longest
+                .spans
+                .iter()
+                .filter(inside)
+                .copied()
+                .collect();
             window = Some((from, to, spans));
             if window
                 .as_ref()
@@ -348,7 +354,7 @@ impl Making<'_> {
         let (from, to, spans) = window?;
         let mut longest = Longest {
             spans,
-            shortest: found.longest.shortest,
+            shortest: contents.longest.shortest,
         };
         longest.thin(MOST_DETAIL);
         Some(Detail {

@@ -187,12 +187,12 @@ fn names_group_rings_and_processes() {
         &m,
         &Options::default(),
         &[
-            begin(0, 7).of(1),
-            end(3, 7).of(1),
-            begin(0, 9).of(2).on(1),
-            end(5, 9).of(2).on(1),
-            begin(6, 7).of(2).on(1),
-            end(7, 7).of(2).on(1),
+            begin(0, 7).in_process(1),
+            end(3, 7).in_process(1),
+            begin(0, 9).in_process(2).on(1),
+            end(5, 9).in_process(2).on(1),
+            begin(6, 7).in_process(2).on(1),
+            end(7, 7).in_process(2).on(1),
         ],
     );
     exact(&r, "commit", (2, 8.0, 0, 0));

@@ -5,7 +5,7 @@ mod support;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use undertick_analyze::recent::{Found, Look, Recent, Window};
+use undertick_analyze::recent::{Look, Recent, RecentReport, Window};
 use undertick_analyze::{Cull, Options};
 use undertick_ring::{DeschedFlag, Kind, Record};
 use undertick_trace::block::BlockHeader;
@@ -98,7 +98,7 @@ fn options() -> Options {
     }
 }
 
-fn found(recent: &Recent, span: Window) -> Found {
+fn found(recent: &Recent, span: Window) -> RecentReport {
     let gathered = recent.gather(&manifest(), options(), span).unwrap();
     gathered.report().unwrap()
 }
@@ -143,7 +143,10 @@ fn a_part_of_the_time_speaks_for_all_threads() {
 
         let found = found(&recent, ALL);
         let interval = &found.report.intervals[0];
-        assert_eq!((interval.count, Found::ends(interval)), (whole, ends));
+        assert_eq!(
+            (interval.count, RecentReport::ends(interval)),
+            (whole, ends)
+        );
         assert!((found.looked_s - 0.01).abs() < 1e-9, "{}", found.looked_s);
         looked += found.looked_s / found.of_s;
 
@@ -201,7 +204,7 @@ fn without_a_pause_nothing_is_missed() {
         .map(|span| span.end - span.begin)
         .sum();
     assert!((interval.total_ns.unwrap() - total as f64).abs() < 0.5);
-    assert_eq!(Found::cut(interval), Some(0.0));
+    assert_eq!(RecentReport::cut(interval), Some(0.0));
     // A part of it, by when it ended and began.
     let part = Window {
         from: until / 3,
@@ -239,7 +242,7 @@ fn nothing_is_matched_across_what_was_not_looked_at() {
     assert_eq!((interval.count, interval.unmatched_ends), (1, 1));
     assert_eq!(interval.max, Some(50.0));
     assert_eq!(
-        (Found::ends(interval), Found::cut(interval)),
+        (RecentReport::ends(interval), RecentReport::cut(interval)),
         (2, Some(0.5))
     );
     assert!((found.looked_s - 200e-9).abs() < 1e-15);
@@ -315,7 +318,10 @@ fn too_much_closes_the_window_for_all_alike() {
         .iter()
         .flat_map(|t| &t.spans)
         .filter(|s| s.end < looked);
-    assert_eq!(Found::ends(&found.report.intervals[0]), ends.count() as u64);
+    assert_eq!(
+        RecentReport::ends(&found.report.intervals[0]),
+        ends.count() as u64
+    );
     // So much at once that no part of it can be told from the rest: nothing is said.
     let _ = look.at(until, ALL, 100);
     look.offer(header(5, 0, 1000), &threads[0].records[..1000]);
@@ -415,7 +421,10 @@ fn sampled_spans_count_as_what_they_stand_for() {
     let found = found(&recent, ALL);
     let interval = &found.report.intervals[0];
     assert_eq!(
-        (Found::ends(interval), Found::executions(interval)),
+        (
+            RecentReport::ends(interval),
+            RecentReport::executions(interval)
+        ),
         (5, 76)
     );
     assert_eq!((interval.min, interval.max), (Some(30.0), Some(30.0)));

@@ -307,7 +307,7 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
 
 const EXECUTIONS: usize = 20_000;
 
-fn of(durations: impl Iterator<Item = f64>) -> Run {
+fn run_of(durations: impl Iterator<Item = f64>) -> Run {
     Run {
         durations: durations.map(|d| d.round() as i64).collect(),
         rates: vec![16; EXECUTIONS],
@@ -322,7 +322,7 @@ const LEAST: u32 = 186;
 fn the_mean_covers_that_of_all_independent_durations() {
     // Exponential, mean 500: the ideal half-width is 1.96 * 500 / sqrt(1250).
     let (hits, half) = covered(1, false, |random| {
-        of((0..EXECUTIONS).map(|_| 100.0 - 500.0 * uniform(random).ln()))
+        run_of((0..EXECUTIONS).map(|_| 100.0 - 500.0 * uniform(random).ln()))
     });
     assert!(hits >= LEAST, "{hits}");
     assert!((20.0..42.0).contains(&half), "{half}, ideal 27.7");
@@ -332,7 +332,7 @@ fn the_mean_covers_that_of_all_independent_durations() {
 fn the_mean_covers_that_of_all_autocorrelated_durations() {
     let (hits, _) = covered(2, false, |random| {
         let mut x = normal(random);
-        of((0..EXECUTIONS).map(|_| {
+        run_of((0..EXECUTIONS).map(|_| {
             x = 0.98 * x + (1.0_f64 - 0.98 * 0.98).sqrt() * normal(random);
             1_000.0 + 150.0 * x
         }))
@@ -343,7 +343,7 @@ fn the_mean_covers_that_of_all_autocorrelated_durations() {
 /// Fifteen short, one long: every 16th would see only the one or the other.
 fn alternating(random: &mut ChaCha8Rng) -> Run {
     let phase = random.random_range(0..16);
-    of((0..EXECUTIONS).map(|i| {
+    run_of((0..EXECUTIONS).map(|i| {
         let long = (i + phase) % 16 == 0;
         if long {
             3_000.0

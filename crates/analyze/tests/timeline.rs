@@ -5,9 +5,9 @@ use std::path::Path;
 use undertick_analyze::{Options, analyze, analyze_with_timeline};
 use undertick_report::timeline::{LaneKind, Timeline};
 use undertick_ring::{DeschedFlag, Kind, Record};
-use undertick_trace::made::{self, Made, MadeRing};
 use undertick_trace::manifest::{Clock, Host, Name};
 use undertick_trace::read::Trace;
+use undertick_trace::synthetic::{self, SyntheticRing, SyntheticTrace};
 
 const OUTER: u16 = 1;
 const INNER: u16 = 2;
@@ -46,7 +46,7 @@ fn turns(slow_at: Option<i64>) -> Vec<Record> {
 
 fn trace(dir: &Path) -> Trace {
     let path = dir.join("t.ut");
-    let ring = |tid: i32, name: &str, records| MadeRing {
+    let ring = |tid: i32, name: &str, records| SyntheticRing {
         pid: 1,
         tid,
         name: name.to_owned(),
@@ -58,7 +58,7 @@ fn trace(dir: &Path) -> Trace {
         event,
         name: name.to_owned(),
     };
-    let made = Made {
+    let made = SyntheticTrace {
         host: Host {
             name: "made".into(),
             kernel: "none".into(),
@@ -91,7 +91,7 @@ fn trace(dir: &Path) -> Trace {
         ring(7, "slow", turns(Some(2_400_000))),
         ring(8, "even", turns(None)),
     ];
-    made::write(&path, made, &rings, &mut |_| {}).unwrap();
+    synthetic::write(&path, made, &rings, &mut |_| {}).unwrap();
     Trace::open(&path).unwrap()
 }
 
@@ -212,7 +212,7 @@ fn every_warning_has_its_chapter() {
     }
     assert!(codes.len() >= 25, "{codes:?}");
     for code in &codes {
-        let chapter = undertick_report::chapters::of(code);
+        let chapter = undertick_report::chapters::for_code(code);
         let chapter = chapter.unwrap_or_else(|| panic!("{code} has no chapter"));
         let text = read(&format!("docs/book/{}", chapter.file));
         assert_eq!(

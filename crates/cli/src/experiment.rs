@@ -127,7 +127,7 @@ pub fn perform(
             experiment::Progress::Repetition(done, all) => {
                 progress.share("repetitions", done as f64 / all.max(1) as f64);
             }
-            experiment::Progress::Keeping(share) => progress.share("keeping", share),
+            experiment::Progress::Finalizing(share) => progress.share("keeping", share),
         },
     );
     progress.done();

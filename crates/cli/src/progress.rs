@@ -1,12 +1,12 @@
 //! Progress on standard error: a line where that is a terminal, else nothing.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use undertick_trace::record::Tell;
+use undertick_trace::record::RecordingProgress;
 
 /// Draws the state of a recording.
 pub struct Progress {
     bar: ProgressBar,
-    keeping: bool,
+    finalizing: bool,
 }
 
 impl Progress {
@@ -15,14 +15,14 @@ impl Progress {
         bar.set_style(style("{spinner} {msg}"));
         Self {
             bar,
-            keeping: false,
+            finalizing: false,
         }
     }
 
     /// Draws the state that the recorder reports.
-    pub fn update(&mut self, update: Tell) {
+    pub fn update(&mut self, update: RecordingProgress) {
         match update {
-            Tell::Recording(progress, elapsed) => {
+            RecordingProgress::Recording(progress, elapsed) => {
                 let seconds = elapsed.as_secs_f64().max(1e-3);
                 let lost = if progress.lost > 0 {
                     format!(", {} LOST", progress.lost)
@@ -39,8 +39,8 @@ impl Progress {
                 ));
                 self.bar.tick();
             }
-            Tell::Keeping(share) => self.share("keeping", share),
-            Tell::Snapshot(made) => self.bar.suspend(|| match made {
+            RecordingProgress::Finalizing(share) => self.share("keeping", share),
+            RecordingProgress::Snapshot(made) => self.bar.suspend(|| match made {
                 Ok(trace) => say!("undertick: snapshot in {}", trace.display()),
                 Err(error) => say!("undertick: no snapshot: {error}"),
             }),
@@ -49,8 +49,8 @@ impl Progress {
 
     /// A bar for work whose end is known.
     pub fn share(&mut self, what: &'static str, share: f64) {
-        if !self.keeping {
-            self.keeping = true;
+        if !self.finalizing {
+            self.finalizing = true;
             self.bar.set_length(1000);
             self.bar.set_style(style("{msg} [{bar:40}] {percent} %"));
         }

@@ -12,7 +12,7 @@ use undertick_trace::import::card::{Card, Device, record_card};
 use undertick_trace::input::{self, Kind};
 use undertick_trace::manifest::{Exit, Manifest, Name};
 use undertick_trace::perturbation::Wanted;
-use undertick_trace::record::{Request, Tell, With, record_with};
+use undertick_trace::record::{RecordingProgress, Request, With, record_with};
 use undertick_trace::session::Settings;
 
 use crate::Failure;
@@ -187,7 +187,7 @@ pub struct Ended {
 pub fn perform(
     prepared: Prepared,
     with: With,
-    progress: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Ended, Failure> {
     let trace = prepared.request.trace.clone();
     let (choice, facts) = (prepared.request.choice, prepared.request.facts.clone());
@@ -246,7 +246,7 @@ fn program_name(arguments: &Recording) -> OsString {
 /// What `--functions` asks for; says at once if little can come of it.
 fn functions(program: &OsString, filter: &str) -> Result<Functions, Failure> {
     let filter = undertick_functions::filter(filter).map_err(Failure::usage)?;
-    let functions = Functions::of(program, filter)?;
+    let functions = Functions::for_program(program, filter)?;
     if let Some(note) = functions.note() {
         say!("undertick: note: {note}");
     }

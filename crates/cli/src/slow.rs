@@ -123,7 +123,7 @@ fn planned(arguments: &PlanArguments) -> Result<u8, Failure> {
         loop_ns: arguments.cycle,
         poll_ns: arguments.poll,
     };
-    let plan = Plan::of(&question).ok_or_else(|| {
+    let plan = Plan::for_question(&question).ok_or_else(|| {
         Failure::usage(format!(
             "--precision {}: give the whole width of the interval as a share of the duration, e.g. 0.1",
             arguments.precision

@@ -175,7 +175,10 @@ fn exchange(
 }
 
 fn check_trace(trace: &Path) -> Result<(), Failure> {
-    if trace.join(undertick_trace::keep::MANIFEST_FILE).exists() {
+    if trace
+        .join(undertick_trace::finalize::MANIFEST_FILE)
+        .exists()
+    {
         return Ok(());
     }
     let mend = "no trace; give one that `undertick record` made or is making, or a file with -o";

@@ -37,7 +37,7 @@ pub enum Grid {
 impl Grid {
     /// Returns how the readings of this clock lie.
     #[must_use]
-    pub const fn of(clock: ClockId) -> Self {
+    pub const fn for_clock(clock: ClockId) -> Self {
         match clock {
             ClockId::Tsc | ClockId::Cntvct => Self::Steady,
             _ => Self::Steered,
@@ -359,7 +359,7 @@ const LONGEST_NS: u64 = 240_000_000;
 /// steps (up to 0.24 s) for a coarse one. `None` if it hardly moved in that time.
 #[must_use]
 pub fn measure(source: Source) -> Option<Granularity> {
-    let grid = Grid::of(source.clock());
+    let grid = Grid::for_clock(source.clock());
     let mut differences = Vec::with_capacity(FINE_DIFFERENCES);
     let mut delay = Delay::new();
     let mut last = source.read_ticks();

@@ -7,13 +7,13 @@
 //!
 //! ```
 //! use undertick_cmstar::{Act, ClockId, Machine, Moment, Os, Outcome, Parameters};
-//! use undertick_cmstar::{Place, Program, Reading, Routine, Told};
+//! use undertick_cmstar::{CmAddress, Program, Reading, Routine, StepInput};
 //!
 //! /// Reads the clock ten times.
 //! struct Ten(Vec<Reading>);
 //! impl Program for Ten {
-//!     fn next(&mut self, told: Told) -> Act {
-//!         if let Outcome::Read(reading) = told.outcome {
+//!     fn next(&mut self, input: StepInput) -> Act {
+//!         if let Outcome::Read(reading) = input.outcome {
 //!             self.0.push(reading);
 //!         }
 //!         match self.0.len() {
@@ -24,7 +24,7 @@
 //! }
 //!
 //! let mut machine = Machine::new(&Parameters::published(), Os::Medusa, 1);
-//! let ten = machine.start(Place::new(2, 1), Moment::START, Ten(Vec::new()));
+//! let ten = machine.start(CmAddress::new(2, 1), Moment::START, Ten(Vec::new()));
 //! machine.run(Moment::from_s(1));
 //! for reading in &machine.program(ten).0 {
 //!     assert!(reading.called < reading.sampled && reading.sampled < reading.returned);
@@ -55,12 +55,12 @@ pub mod reading;
 
 pub use engine::Moment;
 pub use machine::{
-    ChannelId, ClockId, Counts, FlagId, LockId, Machine, Place, ProcessId, Stopped, TooFewCms,
+    ChannelId, ClockId, CmAddress, Counts, FlagId, LockId, Machine, ProcessId, Stopped, TooFewCms,
     Window, spread,
 };
 pub use parameters::{
     BadParameters, Clock, ClockPlace, Cms, Contention, Figure, Interrupts, Messages, Os,
     Parameters, Reference, Scheduling, System, Topology, Use, Workload,
 };
-pub use program::{Act, Outcome, Program, Told};
+pub use program::{Act, Outcome, Program, StepInput};
 pub use reading::{Reading, Routine};

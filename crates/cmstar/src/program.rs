@@ -11,18 +11,18 @@ use crate::reading::{Reading, Routine};
 /// [`Machine::program`](crate::Machine::program) returns it.
 pub trait Program: Send {
     /// Returns the next act. The first one is requested with [`Outcome::Started`].
-    fn next(&mut self, told: Told) -> Act;
+    fn next(&mut self, input: StepInput) -> Act;
 }
 
 impl<P: Program + ?Sized> Program for Box<P> {
-    fn next(&mut self, told: Told) -> Act {
-        (**self).next(told)
+    fn next(&mut self, input: StepInput) -> Act {
+        (**self).next(input)
     }
 }
 
 /// The input of a program at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct StepInput {
     /// The true time: a program that measures must not use it, one that records the truth may.
     pub now: Moment,
     /// The outcome of the last act.

@@ -7,7 +7,7 @@ mod list;
 use list::{
     BESIDE, FAR_NS, FAR_SAMPLED_NS, HERE, LIMIT, List, NEAR_NS, exact, machine, times, when,
 };
-use undertick_cmstar::{Act, ClockId, Moment, Outcome, Place, ProcessId, Routine, Stopped};
+use undertick_cmstar::{Act, ClockId, CmAddress, Moment, Outcome, ProcessId, Routine, Stopped};
 
 #[test]
 fn acts_of_one_process_take_what_their_parts_take() {
@@ -108,14 +108,14 @@ fn acts_of_one_process_take_what_their_parts_take() {
     assert_eq!(machine.run(LIMIT), Stopped::AllEnded);
     let expected: Vec<u64> = acts.iter().map(|(_, ns)| *ns).collect();
     assert_eq!(times(&machine, process), expected);
-    let told = &machine.program(process).told;
-    assert_eq!(told[0].outcome, Outcome::Started);
-    let sampled = told[4].now.plus_ns(FAR_SAMPLED_NS);
+    let input = &machine.program(process).input;
+    assert_eq!(input[0].outcome, Outcome::Started);
+    let sampled = input[4].now.plus_ns(FAR_SAMPLED_NS);
     let value = sampled.ns() / 2_000;
-    assert_eq!(told[5].outcome, Outcome::Word { value, sampled });
-    assert_eq!(told[19].outcome, Outcome::Locked { in_vain: 0 });
-    assert_eq!(told[24].outcome, Outcome::Notified { count: 0 });
-    assert_eq!(told[26].outcome, Outcome::Done);
+    assert_eq!(input[5].outcome, Outcome::Word { value, sampled });
+    assert_eq!(input[19].outcome, Outcome::Locked { in_vain: 0 });
+    assert_eq!(input[24].outcome, Outcome::Notified { count: 0 });
+    assert_eq!(input[26].outcome, Outcome::Done);
     assert!(machine.has_ended(process));
 }
 
@@ -124,11 +124,11 @@ fn a_cm_of_another_speed_works_at_that_speed() {
     let mut parameters = exact();
     parameters.cm.speed_range = 0.046;
     let mut machine = machine(&parameters);
-    let places = (1..=5).flat_map(|cluster| (1..=10).map(move |cm| Place::new(cluster, cm)));
-    let all: Vec<ProcessId> = places
-        .map(|place| {
+    let addresses = (1..=5).flat_map(|cluster| (1..=10).map(move |cm| CmAddress::new(cluster, cm)));
+    let all: Vec<ProcessId> = addresses
+        .map(|address| {
             machine.start(
-                place,
+                address,
                 Moment::START,
                 List::new([Act::Work { ns: 1_000_000 }]),
             )
@@ -153,7 +153,7 @@ fn two_references_at_once_wait_for_each_other() {
     let first = machine.start(HERE, Moment::START, fetch());
     let second = machine.start(BESIDE, Moment::START, fetch());
     // Alone, later.
-    let third = machine.start(Place::new(3, 1), Moment::from_us(500), fetch());
+    let third = machine.start(CmAddress::new(3, 1), Moment::from_us(500), fetch());
     machine.run(LIMIT);
     assert_eq!(times(&machine, first), [FAR_NS]);
     // Map Bus 1.5 later, own Kmap 8 later, intercluster buses free, the clock's Kmap
@@ -178,7 +178,7 @@ fn a_lock_is_held_by_one() {
     machine.run(LIMIT);
     // The word is free once the first one's unlocking reference has reached it.
     let freed_us = when(&machine, first, 2) + FAR_SAMPLED_NS as f64 / 1e3;
-    let got = machine.program(second).told[1];
+    let got = machine.program(second).input[1];
     let Outcome::Locked { in_vain } = got.outcome else {
         panic!("{got:?}");
     };
@@ -214,7 +214,7 @@ fn wakeups_are_kept_for_one_block() {
     assert_eq!(machine.run(LIMIT), Stopped::Stuck);
     assert_eq!(when(&machine, sleeper, 1), 5_000.0 + 300.0);
     assert_eq!(when(&machine, sleeper, 3), 5_300.0 + 20_000.0 + 300.0);
-    assert_eq!(machine.program(sleeper).told.len(), 4);
+    assert_eq!(machine.program(sleeper).input.len(), 4);
     assert_eq!(machine.doing(sleeper), "blocked");
 }
 
@@ -245,11 +245,11 @@ fn a_notify_reaches_who_added_the_event_once() {
         Act::Notify(12),
     ];
     let one = machine.start(HERE, Moment::START, List::new(waits));
-    let other = machine.start(Place::new(4, 1), Moment::START, List::new(waits));
+    let other = machine.start(CmAddress::new(4, 1), Moment::START, List::new(waits));
     let teller = machine.start(BESIDE, Moment::START, List::new(notifies));
     assert_eq!(machine.run(LIMIT), Stopped::AllEnded);
-    let counts: Vec<u32> = (machine.program(teller).told.iter())
-        .filter_map(|told| match told.outcome {
+    let counts: Vec<u32> = (machine.program(teller).input.iter())
+        .filter_map(|input| match input.outcome {
             Outcome::Notified { count } => Some(count),
             _ => None,
         })
@@ -318,8 +318,8 @@ fn messages_arrive_in_order_and_wait_for_room() {
     let sender = machine.start(HERE, Moment::START, List::new(sends));
     let receiver = machine.start(BESIDE, Moment::START, List::new(takes));
     assert_eq!(machine.run(LIMIT), Stopped::Stuck);
-    let received: Vec<(u32, u64, bool)> = (machine.program(receiver).told.iter())
-        .filter_map(|told| match told.outcome {
+    let received: Vec<(u32, u64, bool)> = (machine.program(receiver).input.iter())
+        .filter_map(|input| match input.outcome {
             Outcome::Received {
                 words,
                 tag,
@@ -359,7 +359,7 @@ fn a_message_takes_what_its_parts_take() {
     assert_eq!(when(&machine, sender, 1), delivered);
     let received = delivered + 880.0 + operation + 1_390.0 + 40.0;
     assert!((when(&machine, receiver, 1) - received).abs() < 0.01);
-    let outcome = machine.program(receiver).told[1].outcome;
+    let outcome = machine.program(receiver).input[1].outcome;
     assert_eq!(
         outcome,
         Outcome::Received {

@@ -8,7 +8,8 @@ use undertick_cmstar::load::{
     MessagePairs, ReadingLoops, ReadingRun, message_pairs, reading_loops, speeds,
 };
 use undertick_cmstar::{
-    Act, ClockId, Machine, Moment, Os, Outcome, Parameters, Place, Program, Reading, Routine, Told,
+    Act, ClockId, CmAddress, Machine, Moment, Os, Outcome, Parameters, Program, Reading, Routine,
+    StepInput,
 };
 
 fn published(name: &str) -> f64 {
@@ -123,12 +124,12 @@ fn varying_readings_rise_and_fall_with_the_ramps_and_jump_at_the_wraps() {
 struct Words(bool, Vec<f64>, Moment);
 
 impl Program for Words {
-    fn next(&mut self, told: Told) -> Act {
-        if let Outcome::Word { .. } = told.outcome {
-            self.1.push(told.now.ns_since(self.2) as f64 / 1e3);
+    fn next(&mut self, input: StepInput) -> Act {
+        if let Outcome::Word { .. } = input.outcome {
+            self.1.push(input.now.ns_since(self.2) as f64 / 1e3);
         }
         self.0 = !self.0;
-        self.2 = told.now;
+        self.2 = input.now;
         match self.0 {
             true => Act::Work { ns: 1_000_000 },
             false => Act::Fetch {
@@ -150,7 +151,7 @@ fn a_word_scatters_as_published_at_very_light_load() {
         parameters.staros.interrupts = None;
         let mut machine = Machine::new(&parameters, os, 1);
         let words = Words(false, Vec::new(), Moment::START);
-        let one = machine.start(Place::new(2, 1), Moment::START, words);
+        let one = machine.start(CmAddress::new(2, 1), Moment::START, words);
         machine.run(Moment::from_s(20));
         let sd = sd(&machine.program(one).1);
         println!("{os}: {sd:.2} us, published {}", published(name));

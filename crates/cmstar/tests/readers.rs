@@ -4,7 +4,8 @@ use undertick_clock::wide::{OneRead, Shape, Words, four_read, varying_read};
 use undertick_cmstar::engine::{Entity, Stream};
 use undertick_cmstar::reading::{Reader, Step};
 use undertick_cmstar::{
-    Act, ClockId, Machine, Moment, Os, Outcome, Parameters, Place, Program, Reading, Routine, Told,
+    Act, ClockId, CmAddress, Machine, Moment, Os, Outcome, Parameters, Program, Reading, Routine,
+    StepInput,
 };
 
 /// A clock that moves on by the given steps, one before each word.
@@ -126,9 +127,9 @@ struct Loop {
 }
 
 impl Program for Loop {
-    fn next(&mut self, told: Told) -> Act {
-        if let Outcome::Read(reading) = told.outcome {
-            assert_eq!(reading.returned, told.now);
+    fn next(&mut self, input: StepInput) -> Act {
+        if let Outcome::Read(reading) = input.outcome {
+            assert_eq!(reading.returned, input.now);
             self.readings.push(reading);
         }
         self.pauses = !self.pauses;
@@ -147,18 +148,18 @@ fn loops(os: Os, tick_us: f64) -> (Parameters, Vec<(Routine, Vec<Reading>)>) {
     let mut parameters = Parameters::published();
     parameters.clock.tick_us = tick_us;
     let mut machine = Machine::new(&parameters, os, 3);
-    let places = (5..10)
-        .map(|cm| Place::new(2, cm))
-        .chain([Place::new(1, 3)]);
+    let addresses = (5..10)
+        .map(|cm| CmAddress::new(2, cm))
+        .chain([CmAddress::new(1, 3)]);
     let routines = Routine::ALL.into_iter().chain([Routine::Four]);
-    for (place, routine) in places.zip(routines.clone()) {
+    for (address, routine) in addresses.zip(routines.clone()) {
         let program = Loop {
             routine,
             pause_ns: 100_000,
             pauses: false,
             readings: Vec::new(),
         };
-        machine.start(place, Moment::from_us(777), program);
+        machine.start(address, Moment::from_us(777), program);
     }
     machine.run(Moment::from_s(3));
     let readings = machine.into_programs().into_iter().map(|p| p.readings);

@@ -72,12 +72,14 @@ fn one_thread_and_four_threads_give_the_same() {
 /// cluster leaves every reading as it was.
 #[test]
 fn an_idle_process_more_changes_no_reading() {
-    use undertick_cmstar::{Act, ClockId, Machine, Moment, Outcome, Place, Program, Reading, Told};
+    use undertick_cmstar::{
+        Act, ClockId, CmAddress, Machine, Moment, Outcome, Program, Reading, StepInput,
+    };
 
     struct Reads(Vec<Reading>, bool);
     impl Program for Reads {
-        fn next(&mut self, told: Told) -> Act {
-            if let Outcome::Read(reading) = told.outcome {
+        fn next(&mut self, input: StepInput) -> Act {
+            if let Outcome::Read(reading) = input.outcome {
                 self.0.push(reading);
             }
             match (self.1, self.0.len()) {
@@ -93,12 +95,12 @@ fn an_idle_process_more_changes_no_reading() {
     for os in [Os::StarOs, Os::Medusa] {
         let run = |more: bool| {
             let mut machine = Machine::new(&Parameters::published(), os, 5);
-            let reads: Vec<_> = [Place::new(2, 1), Place::new(3, 1)]
-                .map(|place| machine.start(place, Moment::START, Reads(Vec::new(), true)))
+            let reads: Vec<_> = [CmAddress::new(2, 1), CmAddress::new(3, 1)]
+                .map(|address| machine.start(address, Moment::START, Reads(Vec::new(), true)))
                 .to_vec();
             if more {
                 let idle = Reads(Vec::new(), false);
-                machine.start_background(Place::new(4, 1), Moment::START, idle);
+                machine.start_background(CmAddress::new(4, 1), Moment::START, idle);
             }
             machine.run(Moment::from_s(5));
             reads

@@ -4,7 +4,7 @@
 mod list;
 
 use list::{BESIDE, FAR_NS, HERE, LIMIT, List, exact, machine, times, when};
-use undertick_cmstar::{Act, ClockId, Interrupts, Moment, Place, ProcessId, Routine, Stopped};
+use undertick_cmstar::{Act, ClockId, CmAddress, Interrupts, Moment, ProcessId, Routine, Stopped};
 
 #[test]
 fn processes_of_one_cm_take_turns() {
@@ -56,15 +56,15 @@ fn interrupts_come_on_all_cms_at_one_instant_and_wait_for_references() {
     });
     let mut machine = machine(&parameters);
     let ms = Act::Work { ns: 1_000_000 };
-    let all: Vec<ProcessId> = [HERE, BESIDE, Place::new(4, 7)]
-        .map(|place| machine.start(place, Moment::START, List::new([ms; 29])))
+    let all: Vec<ProcessId> = [HERE, BESIDE, CmAddress::new(4, 7)]
+        .map(|address| machine.start(address, Moment::START, List::new([ms; 29])))
         .to_vec();
     // References only, back to back: the interrupt comes at the end of one.
     let fetch = Act::Fetch {
         clock: ClockId(0),
         word: 0,
     };
-    let refers = machine.start(Place::new(5, 1), Moment::START, List::new([fetch; 600]));
+    let refers = machine.start(CmAddress::new(5, 1), Moment::START, List::new([fetch; 600]));
     machine.run(LIMIT);
     let first = times(&machine, all[0]);
     let hit: Vec<usize> = (0..29).filter(|&n| first[n] != 1_000_000).collect();
@@ -102,8 +102,8 @@ fn an_idle_cm_handles_its_interrupts_before_it_begins() {
     let us = List::new(vec![Act::Work { ns: 1_000 }; 9_000]);
     let process = probe.start(HERE, Moment::START, us);
     probe.run(LIMIT);
-    let told = &probe.program(process).told;
-    let hit = told
+    let input = &probe.program(process).input;
+    let hit = input
         .windows(2)
         .find(|w| w[1].now.ns_since(w[0].now) > 1_000)
         .unwrap();
@@ -113,7 +113,7 @@ fn an_idle_cm_handles_its_interrupts_before_it_begins() {
         let at = tick.plus_ns(10_000_000 + after_ns);
         let late = machine.start(BESIDE, at, List::new([Act::Null]));
         machine.run(LIMIT);
-        let began = machine.program(late).told[0].now.ns_since(at);
+        let began = machine.program(late).input[0].now.ns_since(at);
         // The probe knows the tick to a microsecond.
         assert!((began - waits_ns).abs() <= 1_000, "{after_ns}: {began}");
     }

@@ -6,7 +6,7 @@ mod support;
 use support::assert_agrees;
 use undertick_cmstar::engine::{Agenda, Delay, Entity, Law, Station, Stream};
 use undertick_cmstar::{
-    Act, ClockId, Contention, Machine, Moment, Os, Parameters, Place, Program, Told,
+    Act, ClockId, CmAddress, Contention, Machine, Moment, Os, Parameters, Program, StepInput,
 };
 
 const SEEDS: std::ops::Range<u64> = 0..10;
@@ -111,7 +111,7 @@ struct Repaired {
 }
 
 impl Program for Repaired {
-    fn next(&mut self, _: Told) -> Act {
+    fn next(&mut self, _: StepInput) -> Act {
         self.thinks = !self.thinks;
         if self.thinks {
             return Act::Work { ns: self.think_ns };
@@ -157,7 +157,7 @@ fn repaired(parameters: &Parameters, cms: usize, think_ns: u64, seed: u64) -> [f
             thinks: false,
             references: 0,
         };
-        machine.start(Place::new(2, cm), Moment::START, program);
+        machine.start(CmAddress::new(2, cm), Moment::START, program);
     }
     machine.run(Moment::from_ms(100));
     let before = machine.counts();

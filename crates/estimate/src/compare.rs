@@ -22,7 +22,10 @@ use crate::numbers::Numbers;
 /// ```
 #[must_use]
 pub fn difference(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
-    let (a, b) = (MeanOf::of(a.values())?, MeanOf::of(b.values())?);
+    let (a, b) = (
+        MeanOf::from_values(a.values())?,
+        MeanOf::from_values(b.values())?,
+    );
     let mut estimate = a
         .less(1.0, &b)
         .estimate(level, "difference of means, Welch");
@@ -36,7 +39,10 @@ pub fn difference(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
 /// interval where that of `b` contains 0.
 #[must_use]
 pub fn ratio(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
-    let (a, b) = (MeanOf::of(a.values())?, MeanOf::of(b.values())?);
+    let (a, b) = (
+        MeanOf::from_values(a.values())?,
+        MeanOf::from_values(b.values())?,
+    );
     let residual = |ratio: f64| a.less(ratio, &b);
     let notes = notes_of(&a, &b);
     fieller(&a, &b, residual, level, "ratio of means, Fieller", notes)
@@ -47,7 +53,7 @@ pub fn ratio(a: &Numbers, b: &Numbers, level: f64) -> Option<Estimate> {
 /// series of unequal length.
 #[must_use]
 pub fn paired_difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
-    let residual = MeanOf::of(&residuals(a, b, 1.0)?)?;
+    let residual = MeanOf::from_values(&residuals(a, b, 1.0)?)?;
     Some(residual.estimate(level, "mean difference of pairs, batch means"))
 }
 
@@ -56,15 +62,15 @@ pub fn paired_difference(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
 /// no confidence interval where that of `b` contains 0.
 #[must_use]
 pub fn paired_ratio(a: &[f64], b: &[f64], level: f64) -> Option<Estimate> {
-    let (mean_a, mean_b) = (MeanOf::of(a)?, MeanOf::of(b)?);
+    let (mean_a, mean_b) = (MeanOf::from_values(a)?, MeanOf::from_values(b)?);
     let at_one = residuals(a, b, mean_a.value / mean_b.value)?;
     if mean_b.value == 0.0 {
         return None;
     }
-    let notes = MeanOf::of(&at_one)?.notes();
+    let notes = MeanOf::from_values(&at_one)?.notes();
     let residual = |ratio: f64| {
         let of = residuals(a, b, ratio).expect("as long as each other");
-        MeanOf::of(&of).expect("not empty")
+        MeanOf::from_values(&of).expect("not empty")
     };
     let method = "ratio of means of pairs, Fieller";
     fieller(&mean_a, &mean_b, residual, level, method, notes)

@@ -121,7 +121,7 @@ impl Scaled {
             arms: [a, b].map(|e| {
                 [e.interval.lo, e.interval.hi].map(|bound| {
                     let arm = bound.map(|bound| (onto(bound) - onto(e.value)).abs());
-                    Arm::of(e, arm.filter(|arm| arm.is_finite()))
+                    Arm::from_estimate(e, arm.filter(|arm| arm.is_finite()))
                 })
             }),
         }
@@ -178,7 +178,7 @@ impl Scaled {
 }
 
 impl Arm {
-    fn of(estimate: &Estimate, arm: Option<f64>) -> Self {
+    fn from_estimate(estimate: &Estimate, arm: Option<f64>) -> Self {
         let degrees = (estimate.n_effective - 1.0).max(LEAST_DEGREES);
         match arm {
             None => Self::Missing,
@@ -227,7 +227,8 @@ pub fn standard_error_of_ln(estimate: &Estimate) -> Option<f64> {
 }
 
 fn of_half_width(estimate: &Estimate, half: f64) -> Option<f64> {
-    let error = match Arm::of(estimate, Some(half.abs()).filter(|half| half.is_finite())) {
+    let error = match Arm::from_estimate(estimate, Some(half.abs()).filter(|half| half.is_finite()))
+    {
         Arm::Missing => return None,
         Arm::Hard(half) => half / 3.0_f64.sqrt(),
         Arm::Soft { error, .. } => error,

@@ -1,6 +1,6 @@
 use super::*;
 
-fn of(value: f64, lo: f64, hi: f64, level: f64, n_effective: f64) -> Estimate {
+fn estimate(value: f64, lo: f64, hi: f64, level: f64, n_effective: f64) -> Estimate {
     Estimate {
         value,
         interval: Interval::new(lo, hi),
@@ -22,8 +22,8 @@ fn close(x: Option<f64>, y: f64) {
 #[test]
 fn a_difference_by_hand() {
     let found = versus(
-        &of(100.0, 90.0, 110.0, 0.95, 9.0),
-        &of(130.0, 118.0, 140.0, 0.95, 9.0),
+        &estimate(100.0, 90.0, 110.0, 0.95, 9.0),
+        &estimate(130.0, 118.0, 140.0, 0.95, 9.0),
         0.95,
     );
     let bounds = found.difference.interval;
@@ -40,8 +40,8 @@ fn a_difference_by_hand() {
 #[test]
 fn a_ratio_and_its_chance_by_hand() {
     let found = versus(
-        &of(100.0, 80.0, 125.0, 0.95, 9.0),
-        &of(200.0, 160.0, 250.0, 0.95, 9.0),
+        &estimate(100.0, 80.0, 125.0, 0.95, 9.0),
+        &estimate(200.0, 160.0, 250.0, 0.95, 9.0),
         0.95,
     );
     let ratio = found.ratio.unwrap();
@@ -52,8 +52,8 @@ fn a_ratio_and_its_chance_by_hand() {
     assert!(p > 1.0e-4 && p < 1.35e-4, "{p}");
     // Swapped: the ratio is the inverse, the chance is the same.
     let back = versus(
-        &of(200.0, 160.0, 250.0, 0.95, 9.0),
-        &of(100.0, 80.0, 125.0, 0.95, 9.0),
+        &estimate(200.0, 160.0, 250.0, 0.95, 9.0),
+        &estimate(100.0, 80.0, 125.0, 0.95, 9.0),
         0.95,
     );
     assert!(
@@ -66,8 +66,8 @@ fn a_ratio_and_its_chance_by_hand() {
 #[test]
 fn an_interval_is_brought_to_another_level() {
     let found = versus(
-        &of(100.0, 90.0, 110.0, 0.95, 9.0),
-        &of(100.0, 100.0, 100.0, 0.95, 9.0),
+        &estimate(100.0, 90.0, 110.0, 0.95, 9.0),
+        &estimate(100.0, 100.0, 100.0, 0.95, 9.0),
         0.99,
     );
     close(found.difference.interval.hi, 10.0 * 3.3554 / 2.3060);
@@ -76,10 +76,10 @@ fn an_interval_is_brought_to_another_level() {
 
 #[test]
 fn hard_bounds_are_no_chance() {
-    let a = of(10.0, 9.0, 11.0, 1.0, 2.0);
-    let near = versus(&a, &of(11.5, 11.0, 12.0, 1.0, 2.0), 0.95);
+    let a = estimate(10.0, 9.0, 11.0, 1.0, 2.0);
+    let near = versus(&a, &estimate(11.5, 11.0, 12.0, 1.0, 2.0), 0.95);
     assert_eq!(near.p, Some(1.0));
-    let far = versus(&a, &of(12.6, 12.0, 13.2, 1.0, 2.0), 0.95);
+    let far = versus(&a, &estimate(12.6, 12.0, 13.2, 1.0, 2.0), 0.95);
     assert_eq!(far.p, Some(0.0));
     // 2.6 less 1 and 0.6.
     close(far.difference.interval.lo, 1.0);
@@ -90,8 +90,8 @@ fn hard_bounds_are_no_chance() {
 #[test]
 fn near_zero() {
     let found = versus(
-        &of(1.0, -1.0, 3.0, 0.95, 9.0),
-        &of(9.0, 8.0, 10.0, 0.95, 9.0),
+        &estimate(1.0, -1.0, 3.0, 0.95, 9.0),
+        &estimate(9.0, 8.0, 10.0, 0.95, 9.0),
         0.95,
     );
     let ratio = found.ratio.unwrap();
@@ -102,8 +102,8 @@ fn near_zero() {
     assert!(found.p.unwrap() < 1e-3);
     assert!(
         versus(
-            &of(-1.0, -2.0, 0.0, 0.95, 9.0),
-            &of(1.0, 0.5, 1.5, 0.95, 9.0),
+            &estimate(-1.0, -2.0, 0.0, 0.95, 9.0),
+            &estimate(1.0, 0.5, 1.5, 0.95, 9.0),
             0.95
         )
         .ratio
@@ -113,15 +113,15 @@ fn near_zero() {
 
 #[test]
 fn a_missing_bound_is_missed_only_where_it_counts() {
-    let mut a = of(100.0, 90.0, 110.0, 0.95, 9.0);
+    let mut a = estimate(100.0, 90.0, 110.0, 0.95, 9.0);
     a.interval.lo = None;
     // Towards b, the upper bound of a counts.
-    let found = versus(&a, &of(130.0, 118.0, 140.0, 0.95, 9.0), 0.95);
+    let found = versus(&a, &estimate(130.0, 118.0, 140.0, 0.95, 9.0), 0.95);
     assert!(found.p.is_some() && found.difference.interval.lo.is_some());
     assert_eq!(found.difference.interval.hi, None);
     a.interval.hi = None;
     assert_eq!(
-        versus(&a, &of(130.0, 118.0, 140.0, 0.95, 9.0), 0.95).p,
+        versus(&a, &estimate(130.0, 118.0, 140.0, 0.95, 9.0), 0.95).p,
         None
     );
 }
@@ -130,16 +130,19 @@ fn a_missing_bound_is_missed_only_where_it_counts() {
 #[test]
 fn standard_errors_by_hand() {
     close(
-        standard_error(&of(100.0, 90.0, 110.0, 0.95, 9.0)),
+        standard_error(&estimate(100.0, 90.0, 110.0, 0.95, 9.0)),
         10.0 / 2.3060,
     );
     close(
-        standard_error_of_ln(&of(1.1, 1.0, 1.21, 0.95, 9.0)),
+        standard_error_of_ln(&estimate(1.1, 1.0, 1.21, 0.95, 9.0)),
         0.095_310 / 2.3060,
     );
     close(
-        standard_error(&of(100.0, 97.0, 103.0, 1.0, 2.0)),
+        standard_error(&estimate(100.0, 97.0, 103.0, 1.0, 2.0)),
         3.0 / 3.0_f64.sqrt(),
     );
-    assert_eq!(standard_error_of_ln(&of(1.0, 0.0, 2.0, 0.95, 9.0)), None);
+    assert_eq!(
+        standard_error_of_ln(&estimate(1.0, 0.0, 2.0, 0.95, 9.0)),
+        None
+    );
 }

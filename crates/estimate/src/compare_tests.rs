@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn of(values: &[f64]) -> Numbers {
+fn numbers_of(values: &[f64]) -> Numbers {
     Numbers::new(values.to_vec())
 }
 
@@ -22,8 +22,8 @@ fn cauchy(t: f64) -> f64 {
 #[test]
 fn welch_by_hand() {
     let (a, b) = (
-        of(&[10.0, 12.0]),
-        of(&[0.0, 6_f64.sqrt(), 2.0 * 6_f64.sqrt()]),
+        numbers_of(&[10.0, 12.0]),
+        numbers_of(&[0.0, 6_f64.sqrt(), 2.0 * 6_f64.sqrt()]),
     );
     let e = difference(&a, &b, 0.95).unwrap();
     let (value, half) = (11.0 - 6_f64.sqrt(), 3.182_446 * 3_f64.sqrt());
@@ -38,14 +38,20 @@ fn welch_by_hand() {
         e.notes[1],
         "second: fewer than 16 samples: autocorrelation not tested"
     );
-    assert!(difference(&of(&[]), &b, 0.95).is_none());
-    assert_eq!(difference(&of(&[1.0]), &b, 0.95).unwrap().interval.lo, None);
+    assert!(difference(&numbers_of(&[]), &b, 0.95).is_none());
+    assert_eq!(
+        difference(&numbers_of(&[1.0]), &b, 0.95)
+            .unwrap()
+            .interval
+            .lo,
+        None
+    );
 }
 
 /// Without any spread the difference is certain.
 #[test]
 fn constants_differ_by_a_constant() {
-    let e = difference(&of(&[5.0; 20]), &of(&[3.0; 30]), 0.95).unwrap();
+    let e = difference(&numbers_of(&[5.0; 20]), &numbers_of(&[3.0; 30]), 0.95).unwrap();
     assert_eq!((e.value, e.interval), (2.0, Interval::new(2.0, 2.0)));
 }
 
@@ -61,8 +67,12 @@ const B: [f64; 16] = [
 /// quantile by numerical integration and the ratio by bisection.
 #[test]
 fn skewed_runs_match_another_calculation() {
-    near(MeanOf::of(&A).unwrap().interval(0.95), 5.260_71, 15.031_71);
-    let (a, b) = (of(&A), of(&B));
+    near(
+        MeanOf::from_values(&A).unwrap().interval(0.95),
+        5.260_71,
+        15.031_71,
+    );
+    let (a, b) = (numbers_of(&A), numbers_of(&B));
     let e = difference(&a, &b, 0.95).unwrap();
     assert!((e.value + 9.753_75).abs() < 1e-9);
     near(e.interval, -21.616_59, 0.937_59);
@@ -84,23 +94,29 @@ fn skewed_runs_match_another_calculation() {
 /// 4 without spread over 11 with standard error 1, t = 1: 4 / 12 to 4 / 10.
 #[test]
 fn fieller_by_hand() {
-    let (a, b) = (of(&[4.0, 4.0]), of(&[10.0, 12.0]));
+    let (a, b) = (numbers_of(&[4.0, 4.0]), numbers_of(&[10.0, 12.0]));
     near(ratio(&a, &b, 0.5).unwrap().interval, 4.0 / 12.0, 0.4);
     let e = paired_ratio(&[4.0, 4.0], &[10.0, 12.0], 0.5).unwrap();
     assert!((e.value - 4.0 / 11.0).abs() < 1e-12);
     near(e.interval, 4.0 / 12.0, 0.4);
     near(
-        ratio(&a, &of(&[-12.0, -10.0]), 0.5).unwrap().interval,
+        ratio(&a, &numbers_of(&[-12.0, -10.0]), 0.5)
+            .unwrap()
+            .interval,
         -0.4,
         -4.0 / 12.0,
     );
     // Only the denominator is without spread: (11 -+ 1) / 2.
-    near(ratio(&b, &of(&[2.0, 2.0]), 0.5).unwrap().interval, 5.0, 6.0);
+    near(
+        ratio(&b, &numbers_of(&[2.0, 2.0]), 0.5).unwrap().interval,
+        5.0,
+        6.0,
+    );
 }
 
 #[test]
 fn a_denominator_near_zero() {
-    let (a, b) = (of(&[4.0, 4.0]), of(&[10.0, 12.0]));
+    let (a, b) = (numbers_of(&[4.0, 4.0]), numbers_of(&[10.0, 12.0]));
     // t = 9.9: 11 is more than 1.1 half-widths from 0.
     near(
         ratio(&a, &b, cauchy(9.9)).unwrap().interval,
@@ -114,9 +130,9 @@ fn a_denominator_near_zero() {
         "{:?}",
         e.notes
     );
-    assert!(ratio(&a, &of(&[-1.0, 1.0]), 0.5).is_none());
+    assert!(ratio(&a, &numbers_of(&[-1.0, 1.0]), 0.5).is_none());
     assert!(paired_ratio(&[4.0, 4.0], &[-1.0, 1.0], 0.5).is_none());
-    let one = ratio(&a, &of(&[2.0]), 0.5).unwrap();
+    let one = ratio(&a, &numbers_of(&[2.0]), 0.5).unwrap();
     assert_eq!((one.value, one.interval.lo), (2.0, None));
 }
 
@@ -144,7 +160,7 @@ fn pairs_by_hand() {
 /// Sheather), arms 2.842342. Of 100 .. 280 by 20: 190, arms 20 times that.
 #[test]
 fn medians_by_hand() {
-    let a = of(&[3.0, 1.0, 2.0, 10.0, 4.0, 7.0, 6.0, 5.0, 9.0, 8.0]);
+    let a = numbers_of(&[3.0, 1.0, 2.0, 10.0, 4.0, 7.0, 6.0, 5.0, 9.0, 8.0]);
     let b = Numbers::new(a.values().iter().map(|x| 80.0 + 20.0 * x).collect());
     let arm = 2.842_342 * 401_f64.sqrt();
     let e = difference_of_quantiles(&b, &a, 0.5, 0.95).unwrap();
@@ -173,7 +189,10 @@ fn medians_by_hand() {
 
 #[test]
 fn a_bound_that_is_not_there() {
-    let (few, many) = (of(&[1.0, 2.0]), of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]));
+    let (few, many) = (
+        numbers_of(&[1.0, 2.0]),
+        numbers_of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]),
+    );
     let e = difference_of_quantiles(&few, &many, 0.5, 0.95).unwrap();
     assert_eq!((e.interval.lo, e.interval.hi), (None, None));
     assert_eq!(
@@ -182,9 +201,9 @@ fn a_bound_that_is_not_there() {
     );
     // A quantile that is not positive has no ratio; a bound that is not positive leaves none on its
     // side.
-    assert!(ratio_of_quantiles(&many, &of(&[0.0; 9]), 0.5, 0.95).is_none());
-    assert!(ratio_of_quantiles(&of(&[0.0; 9]), &many, 0.5, 0.95).is_none());
+    assert!(ratio_of_quantiles(&many, &numbers_of(&[0.0; 9]), 0.5, 0.95).is_none());
+    assert!(ratio_of_quantiles(&numbers_of(&[0.0; 9]), &many, 0.5, 0.95).is_none());
     let low: Vec<f64> = (-1..12).map(f64::from).collect();
-    let e = ratio_of_quantiles(&of(&low), &many, 0.5, 0.99).unwrap();
+    let e = ratio_of_quantiles(&numbers_of(&low), &many, 0.5, 0.99).unwrap();
     assert_eq!(e.interval.lo, None);
 }

@@ -20,7 +20,7 @@ impl Cost {
     /// Takes the cost from an estimate; a missing bound makes the whole value uncertain on that
     /// side.
     #[must_use]
-    pub fn of(estimate: &Estimate) -> Self {
+    pub fn from_estimate(estimate: &Estimate) -> Self {
         let value = estimate.value;
         let bound =
             |b: Option<f64>, sign: f64| b.map_or(value.abs(), |b| (sign * (b - value)).max(0.0));
@@ -148,7 +148,7 @@ mod tests {
     /// above.
     #[test]
     fn uncertainty_of_the_cost_widens_the_other_side() {
-        let cost = Cost::of(&estimate(20.0, 12.0, 24.0));
+        let cost = Cost::from_estimate(&estimate(20.0, 12.0, 24.0));
         assert_eq!((cost.below, cost.above), (8.0, 4.0));
         let mut e = estimate(100.0, 97.0, 106.0);
         cost.widen(&mut e);
@@ -169,7 +169,7 @@ mod tests {
             lo: None,
             hi: Some(21.0),
         };
-        let cost = Cost::of(&open).times(2.0);
+        let cost = Cost::from_estimate(&open).times(2.0);
         assert_eq!((cost.below, cost.above), (40.0, 2.0));
         cost.widen(&mut open);
         assert_eq!(open.interval.lo, None);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn costs_add_up_by_hand() {
-        let a = Cost::of(&estimate(20.0, 12.0, 24.0));
+        let a = Cost::from_estimate(&estimate(20.0, 12.0, 24.0));
         let twice = a.times(2.0);
         assert_eq!((twice.value, twice.below, twice.above), (40.0, 16.0, 8.0));
         let sum = a.and(twice);

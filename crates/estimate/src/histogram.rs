@@ -250,7 +250,7 @@ impl Distribution {
 
     /// Computes skewness and excess from the bins.
     pub(crate) fn shape(&self) -> Shape {
-        Shape::of(self.bins.iter().map(|b| (b.middle(), b.count as f64)))
+        Shape::from_weighted(self.bins.iter().map(|b| (b.middle(), b.count as f64)))
     }
 
     /// Returns bins for drawing, aligned to the steps of the clock so that no bin contains more
@@ -327,7 +327,7 @@ fn start_of(cell: i32) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(values: &[i64]) -> SignedHistogram {
+    fn histogram_of(values: &[i64]) -> SignedHistogram {
         let mut h = SignedHistogram::new();
         values.iter().for_each(|&v| h.record(v));
         h
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn small_values_are_exact_and_negative_ones_kept() {
-        let d = of(&[2047, -2, 5, 0, -2, -2047]).distribution();
+        let d = histogram_of(&[2047, -2, 5, 0, -2, -2047]).distribution();
         let at = |rank| d.at_rank(rank).map(|b| (b.lo, b.hi));
         assert_eq!(at(0), None);
         assert_eq!(at(1), Some((-2047, -2047)));
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn large_values_lie_in_their_bin_within_a_thousandth() {
         for v in [2049_i64, 123_457, -1_000_003, 1 << 40, i64::MAX, i64::MIN] {
-            let b = of(&[v]).bins()[0];
+            let b = histogram_of(&[v]).bins()[0];
             assert!(b.lo <= v && v <= b.hi, "{v} not in {b:?}");
             let width = b.hi as f64 - b.lo as f64;
             assert!(width <= (v as f64).abs() / 1000.0, "{v}: {b:?}");
@@ -360,8 +360,8 @@ mod tests {
 
     #[test]
     fn merge_and_shift() {
-        let mut a = of(&[1, 2]);
-        a.merge(&of(&[-5, 2]));
+        let mut a = histogram_of(&[1, 2]);
+        a.merge(&histogram_of(&[-5, 2]));
         assert_eq!(a.n(), 4);
         let bins = a.shifted(-2).bins();
         let expect = |lo, count| Bin { lo, hi: lo, count };
@@ -406,7 +406,9 @@ mod tests {
     /// Steps of 26 from 13: readings 13, 39, 65 (two) and -13.
     #[test]
     fn drawing_puts_every_step_in_the_middle_of_its_bin() {
-        let drawn = of(&[13, 39, 65, 65, -13]).distribution().drawn(26.0, 13.0);
+        let drawn = histogram_of(&[13, 39, 65, 65, -13])
+            .distribution()
+            .drawn(26.0, 13.0);
         assert_eq!(drawn.edges, [-26.0, 0.0, 26.0, 52.0, 78.0]);
         assert_eq!(drawn.counts, [1, 1, 1, 2]);
         assert_eq!(
@@ -422,10 +424,13 @@ mod tests {
     /// 0 and 1 with counts 3 and 1: mean 1/4, m2 3/16, m3 3/32.
     #[test]
     fn skewness_by_hand() {
-        let d = of(&[0, 0, 0, 1]).distribution();
+        let d = histogram_of(&[0, 0, 0, 1]).distribution();
         let expected = (3.0 / 32.0) / (3.0_f64 / 16.0).powf(1.5);
         assert!((d.shape().skewness - expected).abs() < 1e-12);
-        assert_eq!(of(&[4, 4]).distribution().shape(), Shape::default());
+        assert_eq!(
+            histogram_of(&[4, 4]).distribution().shape(),
+            Shape::default()
+        );
     }
 
     /// Another implementation with the same layout: every bin of 60 000 magnitudes spread over all

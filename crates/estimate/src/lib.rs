@@ -34,13 +34,13 @@
 
 mod batches;
 mod bootstrap;
-mod closed;
 mod compare;
 mod compare_estimates;
 pub mod compensation;
 mod cost;
 pub mod fleet;
 mod histogram;
+mod intermittent_mean;
 mod line;
 mod long_run;
 mod mean;
@@ -61,7 +61,7 @@ mod shift;
 mod skewed;
 pub mod slow;
 mod slowdown;
-mod spaced;
+mod strata;
 mod stretches;
 pub mod two_clocks;
 
@@ -73,6 +73,7 @@ pub use compare::{
 pub use compare_estimates::{Versus, standard_error, standard_error_of_ln, versus};
 pub use cost::{Cost, scaled, shifted};
 pub use histogram::{Bin, Distribution, Drawn, SignedHistogram};
+pub use intermittent_mean::intermittent_mean;
 pub use line::{Line, line};
 pub use long_run::{SpreadOfMean, normal_quantile, spread_of_mean, student_beyond};
 pub use modes::{Axis, Divide, Mode, ModeOptions, Modes, modes, modes_of_bins};
@@ -88,4 +89,3 @@ pub use sample::Sample;
 pub use series::{QUANTILES, Series};
 pub use shift::{Shift, shift};
 pub use slowdown::{HalfSections, Slowdown, slowdown};
-pub use spaced::spaced_mean;

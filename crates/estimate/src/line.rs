@@ -48,7 +48,7 @@ pub fn line(x: &[f64], y: &[f64], level: f64) -> Option<Line> {
     let points: Vec<(f64, f64)> = (x.iter().zip(y))
         .map(|(x, y)| (x - x_mean, y - y_mean))
         .collect();
-    let sums = Sums::of(&points);
+    let sums = Sums::from_points(&points);
     let (slope, level_at_mean) = sums.fit()?;
     // In centred coordinates the required intercept is the level at -x_mean.
     let fit = Fit {
@@ -86,7 +86,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(points: &[(f64, f64)]) -> Self {
+    fn from_points(points: &[(f64, f64)]) -> Self {
         points.iter().fold(Self::default(), |s, &(x, y)| Self {
             n: s.n + 1.0,
             x: s.x + x,
@@ -166,7 +166,7 @@ impl Fit<'_> {
         let mut squares = 0.0;
         let (mut weights, mut fourths) = (0.0_f64, 0.0_f64);
         for j in 0..blocks {
-            let Some((slope, at_mean)) = self.sums.less(Sums::of(block(j))).fit() else {
+            let Some((slope, at_mean)) = self.sums.less(Sums::from_points(block(j))).fit() else {
                 (estimate.notes).push("the line rests on one block: no interval".into());
                 return estimate;
             };

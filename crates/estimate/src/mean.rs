@@ -30,7 +30,7 @@ pub(crate) struct MeanOf {
 
 impl MeanOf {
     /// Computes the mean; `None` for no values.
-    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+    pub(crate) fn from_values(values: &[f64]) -> Option<Self> {
         let n = values.len();
         // Relative to the first number: large numbers with little spread keep their digits.
         let origin = *values.first()?;
@@ -59,7 +59,7 @@ impl MeanOf {
         if mean.variance > 0.0 {
             mean.n_effective = mean.n_effective.min(variance / mean.variance);
         }
-        let shape = Shape::of(values.iter().map(|&x| (x, 1.0)));
+        let shape = Shape::from_weighted(values.iter().map(|&x| (x, 1.0)));
         mean.third = shape.skewness * variance.powf(1.5) / mean.n_effective.powi(2);
         mean.fourth = shape.excess * variance * variance / mean.n_effective.powi(3);
         mean.mendable = mean.n_effective >= FEWEST;

@@ -29,7 +29,7 @@ impl Moments {
     /// Returns the moments of these values.
     #[must_use]
     #[inline(always)] // for the instructions of the caller
-    pub fn of(values: &[i64]) -> Self {
+    pub fn from_values(values: &[i64]) -> Self {
         let Some(&origin) = values.first() else {
             return Self::default();
         };
@@ -75,12 +75,12 @@ impl Moments {
 
     /// Adds one value.
     pub fn push(&mut self, value: i64) {
-        self.merge(&Self::of(&[value]));
+        self.merge(&Self::from_values(&[value]));
     }
 
     /// Adds these values.
     pub fn extend(&mut self, values: &[i64]) {
-        self.merge(&Self::of(values));
+        self.merge(&Self::from_values(values));
     }
 
     /// Adds the values that another has seen.
@@ -169,8 +169,8 @@ mod tests {
     fn of_nothing_is_none() {
         let m = Moments::new();
         assert_eq!((m.mean(), m.variance(), m.min()), (None, None, None));
-        assert_eq!(Moments::of(&[5]).mean(), Some(5.0));
-        assert_eq!(Moments::of(&[5]).sd(), None);
+        assert_eq!(Moments::from_values(&[5]).mean(), Some(5.0));
+        assert_eq!(Moments::from_values(&[5]).sd(), None);
     }
 
     /// 2, 4, 4, 4, 5, 5, 7, 9: mean 5, sum of squared deviations 32.
@@ -178,7 +178,7 @@ mod tests {
     fn by_hand_whole_and_merged() {
         let values = [2, 4, 4, 4, 5, 5, 7, 9];
         for cut in 0..=values.len() {
-            let mut m = Moments::of(&values[..cut]);
+            let mut m = Moments::from_values(&values[..cut]);
             m.extend(&values[cut..]);
             assert_eq!(m.sum(), 40);
             assert_eq!(m.mean(), Some(5.0));
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn extremes_do_not_overflow() {
-        let mut m = Moments::of(&[i64::MIN, i64::MAX]);
+        let mut m = Moments::from_values(&[i64::MIN, i64::MAX]);
         m.extend(&[i64::MAX, i64::MIN]);
         assert_eq!(m.sum(), -2);
         assert_eq!(m.mean(), Some(-0.5));
@@ -210,12 +210,12 @@ mod tests {
 
     #[test]
     fn a_shift_moves_the_mean_only() {
-        let m = Moments::of(&[-3, 0, 9]).shifted(-7);
+        let m = Moments::from_values(&[-3, 0, 9]).shifted(-7);
         assert_eq!(
             m,
             Moments {
                 origin: -10,
-                ..Moments::of(&[-10, -7, 2])
+                ..Moments::from_values(&[-10, -7, 2])
             }
         );
     }

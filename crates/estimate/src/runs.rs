@@ -96,18 +96,18 @@ pub fn runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
     let (a, b) = (first(a), first(b));
     let tail = Tail::of_two(a.len(), b.len());
     let n = (a.len() + b.len()) as u64;
-    let of = |a: &[f64], b: &[f64]| -> Option<Found> {
+    let shift_of = |a: &[f64], b: &[f64]| -> Option<RunShift> {
         if let Some(rank) = tail.rank(level) {
             return Some(by_differences(&sorted(a), &sorted(b), &tail, rank));
         }
-        let difference = MeanOf::of(b)?.less(1.0, &MeanOf::of(a)?);
+        let difference = MeanOf::from_values(b)?.less(1.0, &MeanOf::from_values(a)?);
         Some(by_student(&difference, level))
     };
     let method = match tail.rank(level) {
         Some(_) => "median of all differences between runs, Mann and Whitney",
         None => "mean difference of runs, Welch",
     };
-    versus(of, a, b, &About { n, level, method })
+    versus(shift_of, a, b, &Basis { n, level, method })
 }
 
 /// Compares runs in pairs, one of each in every round: what is common to a round cancels.
@@ -128,18 +128,18 @@ pub fn paired_runs_versus(a: &[f64], b: &[f64], level: f64) -> Option<Versus> {
     let (a, b) = (first(a), first(b));
     let tail = Tail::of_pairs(a.len());
     let n = a.len() as u64;
-    let of = |a: &[f64], b: &[f64]| -> Option<Found> {
+    let shift_of = |a: &[f64], b: &[f64]| -> Option<RunShift> {
         let each: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
         match tail.rank(level) {
             Some(rank) => Some(by_means_of_two(&each, &tail, rank)),
-            None => Some(by_student(&MeanOf::of(&each)?, level)),
+            None => Some(by_student(&MeanOf::from_values(&each)?, level)),
         }
     };
     let method = match tail.rank(level) {
         Some(_) => "median of the means of any two rounds' differences, Wilcoxon",
         None => "mean difference of rounds, Student",
     };
-    versus(of, a, b, &About { n, level, method })
+    versus(shift_of, a, b, &Basis { n, level, method })
 }
 
 /// Returns the minimum number of runs of each side, or of rounds, for which chance may call one of
@@ -161,14 +161,14 @@ fn first(runs: &[f64]) -> &[f64] {
 }
 
 /// What all estimates of a comparison have in common.
-struct About {
+struct Basis {
     n: u64,
     level: f64,
     method: &'static str,
 }
 
 /// A shift on some scale.
-struct Found {
+struct RunShift {
     value: f64,
     interval: Interval,
     p: Option<f64>,
@@ -176,25 +176,25 @@ struct Found {
 
 /// Computes the shift of numbers and, where all are above 0, of their logarithms.
 fn versus(
-    of: impl Fn(&[f64], &[f64]) -> Option<Found>,
+    shift_of: impl Fn(&[f64], &[f64]) -> Option<RunShift>,
     a: &[f64],
     b: &[f64],
-    about: &About,
+    basis: &Basis,
 ) -> Option<Versus> {
-    let difference = of(a, b)?;
+    let difference = shift_of(a, b)?;
     let is_positive = a.iter().chain(b).all(|&x| x > 0.0);
     let on_logarithms = match is_positive {
-        true => of(&logarithms(a), &logarithms(b)),
+        true => shift_of(&logarithms(a), &logarithms(b)),
         false => None,
     };
     let estimate = |value: f64, interval: Interval, unit: &str| Estimate {
         value,
         interval,
-        level: about.level,
+        level: basis.level,
         unit: unit.to_owned(),
-        method: about.method.to_owned(),
-        n: about.n,
-        n_effective: about.n as f64,
+        method: basis.method.to_owned(),
+        n: basis.n,
+        n_effective: basis.n as f64,
         notes: Vec::new(),
     };
     Some(Versus {
@@ -215,18 +215,18 @@ fn logarithms(of: &[f64]) -> Vec<f64> {
 }
 
 /// Computes the shift from all differences `b - a`; both ascending.
-fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> Found {
+fn by_differences(a: &[f64], b: &[f64], tail: &Tail, rank: u64) -> RunShift {
     let all = (a.len() * b.len()) as u64;
     let at = |rank: u64| ranked(a, b, rank);
     let beside = |is: fn(f64) -> bool| {
         let of = |b: &f64| a.iter().filter(|&a| is(b - a)).count() as u64;
         b.iter().map(of).sum::<u64>()
     };
-    found(all, tail, rank, at, beside)
+    shift_by_ranks(all, tail, rank, at, beside)
 }
 
 /// Computes the shift from the means of any two of `each`, each with itself too (Walsh's averages).
-fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> Found {
+fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> RunShift {
     let mut means = Vec::with_capacity(each.len() * (each.len() + 1) / 2);
     for (i, x) in each.iter().enumerate() {
         means.extend(each[i..].iter().map(|y| 0.5 * (x + y)));
@@ -235,19 +235,19 @@ fn by_means_of_two(each: &[f64], tail: &Tail, rank: u64) -> Found {
     let all = means.len() as u64;
     let at = |rank: u64| means[rank as usize - 1];
     let beside = |is: fn(f64) -> bool| means.iter().filter(|&&d| is(d)).count() as u64;
-    found(all, tail, rank, at, beside)
+    shift_by_ranks(all, tail, rank, at, beside)
 }
 
 /// Computes the shift from `all` figures: `at` gives one by its rank, `beside` counts those of a
 /// sign.
-fn found(
+fn shift_by_ranks(
     all: u64,
     tail: &Tail,
     rank: u64,
     at: impl Fn(u64) -> f64,
     beside: impl Fn(fn(f64) -> bool) -> u64,
-) -> Found {
-    Found {
+) -> RunShift {
+    RunShift {
         value: 0.5 * (at(all.div_ceil(2)) + at(all / 2 + 1)),
         interval: Interval::new(at(rank), at(all + 1 - rank)),
         p: Some(of_ranks(
@@ -266,10 +266,10 @@ fn of_ranks(tail: &Tail, all: u64, [above, below]: [u64; 2]) -> f64 {
 }
 
 /// Student's t for few numbers; nothing can be inferred from numbers that do not scatter.
-fn by_student(difference: &MeanOf, level: f64) -> Found {
+fn by_student(difference: &MeanOf, level: f64) -> RunShift {
     let scatters = difference.variance > 0.0;
     let none = Interval { lo: None, hi: None };
-    Found {
+    RunShift {
         value: difference.value,
         interval: match scatters {
             true => difference.interval(level),

@@ -2,13 +2,13 @@
 
 use undertick_units::{Estimate, Interval};
 
-use crate::closed::Closed;
 use crate::histogram::{Bin, Distribution};
 use crate::long_run::{SpreadOfMean, is_correlated, normal, spread_of_mean, student};
 use crate::moments::Moments;
 use crate::quantile::{Ranks, binomial_ranks};
 use crate::series::{Mark, QUANTILES, Series};
 use crate::skewed::mend;
+use crate::strata::Strata;
 
 /// Median, in clock steps, below which the mean is the figure to use.
 const STEPS_FOR_MEDIAN: f64 = 20.0;
@@ -58,7 +58,7 @@ impl Sample {
     /// Returns the variance of the mean of all values.
     fn spread(&self) -> Option<(SpreadOfMean, Option<f64>)> {
         let n = self.moments().n();
-        let Some(closed) = &self.series.closed else {
+        let Some(strata) = &self.series.closed else {
             let means = self.batch_means();
             let batched = self.series.sums.batched() as f64 / n as f64;
             return spread_of_mean(&means).map(|spread| {
@@ -66,7 +66,7 @@ impl Sample {
                 (SpreadOfMean { variance, ..spread }, None)
             });
         };
-        let spread = closed.spread(self.moments().variance().unwrap_or(0.0))?;
+        let spread = strata.spread(self.moments().variance().unwrap_or(0.0))?;
         match self.over_time {
             Some(over_time) if over_time.variance > spread.variance => {
                 Some((over_time, Some(over_time.variance / spread.variance)))
@@ -304,8 +304,8 @@ impl Sample {
     pub(crate) fn inflation_and_share(&self, p: f64, level: f64) -> Option<(Inflation, f64)> {
         let logit = |p: f64| (p / (1.0 - p)).ln();
         let nearest = |mark: &&Mark| (logit(mark.p) - logit(p)).abs();
-        if let Some(closed) = &self.series.closed {
-            return Some((self.inflation_of_threads(closed, p, level)?, p));
+        if let Some(strata) = &self.series.closed {
+            return Some((self.inflation_of_threads(strata, p, level)?, p));
         }
         let mark = (self.series.marks.iter()).min_by(|a, b| nearest(a).total_cmp(&nearest(b)))?;
         let size = mark.below.size() as f64;
@@ -319,11 +319,11 @@ impl Sample {
     }
 
     /// Combines several threads: the inflation that each showed, and what they show together.
-    fn inflation_of_threads(&self, closed: &Closed, p: f64, level: f64) -> Option<Inflation> {
+    fn inflation_of_threads(&self, strata: &Strata, p: f64, level: f64) -> Option<Inflation> {
         let logit = |p: f64| (p / (1.0 - p)).ln();
         let far = |place: &usize| (logit(QUANTILES[*place]) - logit(p)).abs();
         let place = (0..QUANTILES.len()).min_by(|a, b| far(a).total_cmp(&far(b)))?;
-        let own = closed.inflation(place, QUANTILES[place]);
+        let own = strata.inflation(place, QUANTILES[place]);
         let too_short = own.is_some_and(|own| own.too_short);
         let own = own.map(|own| (own.variance, own.degrees));
         let together = self

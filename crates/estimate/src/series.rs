@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::batches::Batches;
-use crate::closed::{Closed, LEAST};
 use crate::histogram::SignedHistogram;
 use crate::moments::Moments;
 use crate::sample::Sample;
+use crate::strata::{LEAST, Strata};
 use crate::stretches::Stretches;
 
 /// Quantiles whose autocorrelation is watched while the series passes.
@@ -33,7 +33,7 @@ pub struct Series {
     pub(crate) marks: Vec<Mark>,
     pub(crate) stretches: Stretches,
     /// Series before this one; `sums` and `marks` belong to this one only.
-    pub(crate) closed: Option<Box<Closed>>,
+    pub(crate) closed: Option<Box<Strata>>,
 }
 
 /// The indicator `x <= threshold` of a quantile, in batches.
@@ -79,7 +79,7 @@ struct Offsets {
 }
 
 impl Offsets {
-    fn of(values: &[i64], moments: &Moments) -> Option<Self> {
+    fn from_values(values: &[i64], moments: &Moments) -> Option<Self> {
         let (least, most) = (moments.min()?, moments.max()?);
         i32::try_from(most.checked_sub(least)?).ok()?;
         Some(Self {
@@ -175,13 +175,13 @@ impl Series {
         if chunk.is_empty() {
             return;
         }
-        let part = Moments::of(&chunk);
+        let part = Moments::from_values(&chunk);
         self.moments.merge(&part);
         self.stretches.extend(&chunk);
         for &x in &chunk {
             self.histogram.record(x);
         }
-        match Offsets::of(&chunk, &part) {
+        match Offsets::from_values(&chunk, &part) {
             Some(offsets) => {
                 self.batch(&offsets.values, |xs| offsets.sum(xs), |t| offsets.below(t))
             }
@@ -224,7 +224,7 @@ impl Series {
     /// Declares that the next values come from another thread. A series that is still short
     /// continues: many short ones are a sample of their kind.
     pub fn next_thread(&mut self) {
-        let before = self.closed.as_ref().map_or(0, |closed| closed.n);
+        let before = self.closed.as_ref().map_or(0, |strata| strata.n);
         if self.n() - before >= LEAST {
             self.close();
         }
@@ -233,8 +233,8 @@ impl Series {
     /// Makes the values since the last close a separate series.
     fn close(&mut self) {
         self.settle();
-        let closed = self.closed.get_or_insert_default();
-        closed.add(self.moments.n() - closed.n, &self.sums, &self.marks);
+        let strata = self.closed.get_or_insert_default();
+        strata.add(self.moments.n() - strata.n, &self.sums, &self.marks);
         self.sums = Batches::new();
         self.marks.clear();
     }

@@ -12,7 +12,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// Computes the moments of values weighted by counts; all zero without spread.
-    pub(crate) fn of(values: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
+    pub(crate) fn from_weighted(values: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
         let n: f64 = values.clone().map(|(_, count)| count).sum();
         // Relative to the first value, so that large values with little spread keep their digits.
         let Some(origin) = values.clone().next().map(|(x, _)| x) else {
@@ -88,11 +88,14 @@ mod tests {
     /// 0 three times and 1 once: m2 3/16, m3 3/32, m4 21/256.
     #[test]
     fn shape_by_hand() {
-        let s = Shape::of([(5.0, 3.0), (6.0, 1.0)].into_iter());
+        let s = Shape::from_weighted([(5.0, 3.0), (6.0, 1.0)].into_iter());
         assert!((s.skewness - (3.0 / 32.0) / (3.0_f64 / 16.0).powf(1.5)).abs() < 1e-12);
         assert!((s.excess - (21.0 / 256.0 / (9.0 / 256.0) - 3.0)).abs() < 1e-12);
-        assert_eq!(Shape::of([(5.0, 3.0)].into_iter()), Shape::default());
-        assert_eq!(Shape::of(std::iter::empty()), Shape::default());
+        assert_eq!(
+            Shape::from_weighted([(5.0, 3.0)].into_iter()),
+            Shape::default()
+        );
+        assert_eq!(Shape::from_weighted(std::iter::empty()), Shape::default());
     }
 
     /// Exponential: skewness 2, excess 6; z^2 = 3.841459 at 95 %:

@@ -361,5 +361,5 @@ fn too_few_is_none_and_no_spread_is_long_term() {
     assert_eq!(z.chosen, Method::LongTerm);
     assert_eq!(z.choice().bias.value, 0.0);
     assert!(z.choice().k.is_none());
-    assert_eq!(Correlations::of(&still, 26.0, true).r13, 0.0);
+    assert_eq!(Correlations::from_samples(&still, 26.0, true).r13, 0.0);
 }

@@ -5,7 +5,7 @@
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
-use undertick_estimate::fleet::{Column, Figure, Of, Outliers, Wanted, outliers};
+use undertick_estimate::fleet::{Column, Figure, Outliers, Quantity, Wanted, outliers};
 
 const WANTED: Wanted = Wanted {
     false_share: 0.05,
@@ -109,9 +109,11 @@ fn spoil(columns: &mut [Column], seed: u64) -> [usize; 7] {
     [11, 222, 333, 444, 555, 666, 777]
 }
 
-fn reasons(found: &Outliers, machine: usize) -> Vec<Of> {
+fn reasons(found: &Outliers, machine: usize) -> Vec<Quantity> {
     let of = found.machines.iter().find(|o| o.machine == machine);
-    of.map_or(Vec::new(), |o| o.findings.iter().map(|f| f.of).collect())
+    of.map_or(Vec::new(), |o| {
+        o.findings.iter().map(|f| f.quantity).collect()
+    })
 }
 
 /// Seven bad machines of a thousand: all found, each for its reason, and at most one
@@ -135,13 +137,13 @@ fn seven_of_a_thousand() {
         others += false_alarms;
         for slow in [11, 222, 333] {
             assert!(!reasons(&found, slow).is_empty(), "seed {seed}");
-            slow_in_all += usize::from(reasons(&found, slow).contains(&Of::Slowness));
+            slow_in_all += usize::from(reasons(&found, slow).contains(&Quantity::Slowness));
         }
         for noisy in [444, 555] {
-            assert_eq!(reasons(&found, noisy), [Of::Noise], "seed {seed}");
+            assert_eq!(reasons(&found, noisy), [Quantity::Noise], "seed {seed}");
         }
         for one in [666, 777] {
-            assert_eq!(reasons(&found, one), [Of::Column(20)], "seed {seed}");
+            assert_eq!(reasons(&found, one), [Quantity::Column(20)], "seed {seed}");
         }
     }
     // The others are found by what they are slow in.
@@ -186,7 +188,7 @@ fn missing_figures() {
     });
     let found = outliers(&columns, WANTED);
     assert_eq!(found.machines.len(), 1, "{:?}", found.machines);
-    assert_eq!(reasons(&found, 99), [Of::Column(20)]);
+    assert_eq!(reasons(&found, 99), [Quantity::Column(20)]);
     // Scores of machines do not need all figures.
     assert!(found.slowness.iter().all(Option::is_some));
 }

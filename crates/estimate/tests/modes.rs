@@ -42,7 +42,7 @@ fn histogram(values: impl Iterator<Item = i64>) -> SignedHistogram {
     h
 }
 
-fn of(values: impl Iterator<Item = i64>, n: usize, step: f64) -> Modes {
+fn modes_of(values: impl Iterator<Item = i64>, n: usize, step: f64) -> Modes {
     let options = ModeOptions {
         step,
         ..ModeOptions::default()
@@ -98,7 +98,7 @@ fn false_alarms(n: usize, few: u64) {
                     let mut source = Source::new((1000 + case * 10 + form) as u64, run);
                     let step = value(&mut source, draw, form).1;
                     let values = (0..n).map(|_| value(&mut source, draw, form).0);
-                    of(values.collect::<Vec<_>>().into_iter(), n, step)
+                    modes_of(values.collect::<Vec<_>>().into_iter(), n, step)
                         .modes
                         .len()
                         != 1
@@ -155,7 +155,7 @@ fn share_right(shares: &[f64], apart: f64, n: usize, runs: u64) -> u64 {
             let values: Vec<i64> = (0..n)
                 .map(|_| mixture(&mut source, shares, apart))
                 .collect();
-            of(values.into_iter(), n, 1.0).modes.len() == shares.len()
+            modes_of(values.into_iter(), n, 1.0).modes.len() == shares.len()
         })
         .count() as u64
 }
@@ -223,7 +223,7 @@ fn shares_hold_the_truth() {
             let mut source = Source::new(7000 + case as u64, run);
             let n = 3000;
             let values: Vec<i64> = (0..n).map(|_| mixture(&mut source, shares, 10.0)).collect();
-            let found = of(values.into_iter(), n, 1.0);
+            let found = modes_of(values.into_iter(), n, 1.0);
             assert_eq!(found.modes.len(), shares.len(), "{name} {run}");
             for (hit, (mode, truth)) in hits.iter_mut().zip(found.modes.iter().zip(*shares)) {
                 let i = mode.share.interval;
@@ -266,7 +266,7 @@ fn shares_of_overlapping_modes_are_those_between_valleys() {
         let values: Vec<i64> = (0..n)
             .map(|_| mixture(&mut source, &[0.9, 0.1], 5.0))
             .collect();
-        let found = of(values.into_iter(), n, 1.0);
+        let found = modes_of(values.into_iter(), n, 1.0);
         assert_eq!(found.modes.len(), 2);
         sum += found.modes[1].share.value;
     }

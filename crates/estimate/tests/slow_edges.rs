@@ -112,14 +112,14 @@ impl Waiting {
     }
 }
 
-struct Found {
+struct Outcome {
     covered: u64,
     half_ns: f64,
     seconds: f64,
 }
 
 /// Runs of so many shots; `random` for waits of random length.
-fn runs(repetitions: u64, shots: u64, machine: Machine, random: bool) -> Found {
+fn runs(repetitions: u64, shots: u64, machine: Machine, random: bool) -> Outcome {
     let (mut covered, mut half_ns, mut seconds) = (0, 0.0, 0.0);
     for seed in 0..repetitions {
         let mut waiting = Waiting::new(seed, machine);
@@ -142,7 +142,7 @@ fn runs(repetitions: u64, shots: u64, machine: Machine, random: bool) -> Found {
         covered += u64::from((interval.lo.unwrap()..=interval.hi.unwrap()).contains(&TRUTH_NS));
         half_ns += interval.half_width().unwrap() / repetitions as f64;
     }
-    Found {
+    Outcome {
         covered,
         half_ns,
         seconds,

@@ -127,7 +127,7 @@ fn two_ends_and_scatter_together() {
 /// of 50 us to either side, within a tenth.
 #[test]
 fn the_planned_width_is_reached() {
-    let plan = Plan::of(&Question {
+    let plan = Plan::for_question(&Question {
         duration_ns: 50_000.0,
         tick_ns: TICK_NS,
         level: 0.9,

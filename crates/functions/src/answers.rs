@@ -20,7 +20,7 @@ use crate::table::{self, Missed};
 
 /// The outcome of a recording of functions.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct Outcome {
     /// The calls that are not in the trace.
     pub missed: Missed,
     /// What the user must know.
@@ -94,11 +94,11 @@ impl Answers {
 
     /// Stops answering, and returns what was found.
     #[must_use]
-    pub fn finish(mut self) -> Found {
+    pub fn finish(mut self) -> Outcome {
         self.stop();
         let mut page = [0; control::BYTES];
         let _ = self.control.read_exact_at(&mut page, 0);
-        Found {
+        Outcome {
             missed: table::missed(&page),
             warnings: std::mem::take(&mut *self.tables.warnings.lock().expect("no thread left")),
         }

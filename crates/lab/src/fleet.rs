@@ -20,7 +20,7 @@ mod metrics;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use undertick_estimate::fleet::{FEWEST, Of, Outliers};
+use undertick_estimate::fleet::{FEWEST, Outliers, Quantity};
 use undertick_report::document::Warning;
 use undertick_report::fleet::{Fleet, HostRow, KIND, Lacking, OutlyingHost, SCHEMA_VERSION, Type};
 
@@ -90,8 +90,11 @@ pub fn of_gathered(now: Gathered, then: Option<Gathered>, level: f64) -> Fleet {
             .collect(),
     });
     let is_out = |metric: usize, host: usize| {
-        (discovered.iter().filter(|d| d.machine == host))
-            .any(|d| d.findings.iter().any(|f| f.of == Of::Column(metric)))
+        (discovered.iter().filter(|d| d.machine == host)).any(|d| {
+            d.findings
+                .iter()
+                .any(|f| f.quantity == Quantity::Column(metric))
+        })
     };
     Fleet {
         schema_version: SCHEMA_VERSION,

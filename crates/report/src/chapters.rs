@@ -54,7 +54,7 @@ pub const CHAPTERS: [(&str, Chapter); 26] = [
 
 /// The chapter that explains a warning's code.
 #[must_use]
-pub fn of(code: &str) -> Option<Chapter> {
+pub fn for_code(code: &str) -> Option<Chapter> {
     CHAPTERS
         .iter()
         .find(|(known, _)| *known == code)

@@ -28,9 +28,9 @@ pub struct Comparison {
     /// Always [`KIND`].
     pub kind: String,
     /// The first document, the base of the comparison.
-    pub a: About,
+    pub a: Source,
     /// The second document.
-    pub b: About,
+    pub b: Source,
     /// Level of the confidence intervals.
     pub confidence: f64,
     /// Upper limit of the average share of false discoveries among the differences.
@@ -68,9 +68,9 @@ pub struct Gate {
     pub too_slow: Vec<String>,
 }
 
-/// One of the two sides.
+/// The source of one of the two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct Source {
     /// The file it was read from.
     pub file: String,
     /// What its figures are from: `survey` or `report`.

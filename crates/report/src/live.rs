@@ -61,7 +61,7 @@ pub struct State {
     /// Whether the help is shown.
     pub is_help: bool,
     /// The share of the trace that is finalized, once the program has ended.
-    pub keeping: Option<f64>,
+    pub finalizing: Option<f64>,
 }
 
 /// Figures of the last seconds.
@@ -218,7 +218,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, state: &State) {
         seconds % 60
     );
     let command = clean(&state.command.join(" "));
-    let doing = match state.keeping {
+    let doing = match state.finalizing {
         Some(share) => format!("ended, keeping the trace: {}", figures::per_cent(share)),
         None if state.is_paused => format!("figures paused  {time}"),
         None => time,

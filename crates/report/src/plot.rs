@@ -91,7 +91,7 @@ impl Point {
 
     /// A point at an estimate, with its interval.
     #[must_use]
-    pub fn of(x: f64, y: &Estimate) -> Self {
+    pub fn from_estimate(x: f64, y: &Estimate) -> Self {
         let bounds = y.interval.lo.zip(y.interval.hi);
         Self {
             x,

@@ -346,7 +346,7 @@ pub mod cell {
 
 /// The attach page: the data after the control page in the file of a program that was started
 /// without a session, through which recorders attach later.
-pub mod door {
+pub mod attach_page {
     /// Name of the file, which is in no directory.
     pub const NAME: &str = "undertick-door";
     /// Environment variable: `0` for programs without an attach page.

@@ -58,7 +58,7 @@ enum Line {
 
 /// The content of the file.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Contents {
     pub(crate) program: Option<Program>,
     /// Accounts by ring number.
     pub(crate) ended: BTreeMap<i32, Ended>,
@@ -75,19 +75,19 @@ pub(crate) struct Accounts {
 
 impl Accounts {
     /// Opens the file of a trace, or makes it; also returns its content.
-    pub(crate) fn open(trace: &TraceDir) -> Result<(Self, Told), TraceError> {
-        let told = read(trace);
+    pub(crate) fn open(trace: &TraceDir) -> Result<(Self, Contents), TraceError> {
+        let contents = read(trace);
         let mut file = (trace.append(ACCOUNTS_FILE))
             .map_err(TraceError::io(&trace.join(ACCOUNTS_FILE), "cannot write"))?;
         // A recorder may have been killed in the middle of a line.
         let _ = file.write_all(b"\n");
-        let program = told.program;
+        let program = contents.program;
         let accounts = Self {
             trace: trace.clone(),
             file,
             program,
         };
-        Ok((accounts, told))
+        Ok((accounts, contents))
     }
 
     pub(crate) fn is_of(&mut self, program: Program) {
@@ -127,23 +127,23 @@ fn text(lines: &[Line]) -> Vec<u8> {
 }
 
 /// Returns the content of a trace's file; torn lines are left out.
-pub(crate) fn read(trace: &TraceDir) -> Told {
+pub(crate) fn read(trace: &TraceDir) -> Contents {
     let mut text = Vec::new();
     if let Ok(file) = trace.read(ACCOUNTS_FILE) {
         let _ = file.take(MOST_BYTES).read_to_end(&mut text);
     }
-    let mut told = Told::default();
+    let mut contents = Contents::default();
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
-            Ok(Line::Program(program)) => told.program = Some(program),
+            Ok(Line::Program(program)) => contents.program = Some(program),
             Ok(Line::Ended(ended)) => {
-                told.ended.insert(ended.ring.ring, ended);
+                contents.ended.insert(ended.ring.ring, ended);
             }
-            Ok(Line::GivenUp(given_up)) => told.given_up = given_up,
+            Ok(Line::GivenUp(given_up)) => contents.given_up = given_up,
             Err(_) => {}
         }
     }
-    told
+    contents
 }
 
 /// Removes the file, once the manifest has its content.

@@ -12,14 +12,14 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use undertick_ring::Overflow;
 
-pub use crate::door::command_of;
+pub use crate::attach_page::command_of;
 
 use crate::TraceError;
-use crate::door::Program;
-use crate::kernel::Of;
+use crate::attach_page::Program;
+use crate::kernel::Target;
 use crate::manifest::{Exit, Manifest};
-use crate::record::{Request, Tell, Watch, watch_signals};
-use crate::running::Running;
+use crate::record::{RecordingProgress, Request, Watch, watch_signals};
+use crate::recording_loop::RecordingLoop;
 use crate::session::Session;
 
 /// Which program to record, and until when.
@@ -48,9 +48,9 @@ pub fn check(pid: i32) -> Result<(), TraceError> {
 pub fn attach(
     request: Request,
     to: Attach,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Manifest, TraceError> {
-    attach_watched(request, to, None, told)
+    attach_watched(request, to, None, progress)
 }
 
 /// As [`attach`], and passes the records to a watcher while they arrive.
@@ -61,7 +61,7 @@ pub fn attach_watched(
     mut request: Request,
     to: Attach,
     watch: Option<Watch>,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Manifest, TraceError> {
     if request.settings.overflow == Overflow::Block {
         return Err(TraceError::Usage(
@@ -70,46 +70,54 @@ pub fn attach_watched(
                 .to_owned(),
         ));
     }
-    let (program, doors) = Program::find(to.pid)?;
+    let (program, attach_pages) = Program::find(to.pid)?;
     request.command = program.command.iter().map(Into::into).collect();
     let (user, group) = program.owner;
     crate::record::allow_many_files();
-    let mut session = Session::create_for(request.settings.clone(), doors, (user, Some(group)))?;
+    let mut session =
+        Session::create_for(request.settings.clone(), attach_pages, (user, Some(group)))?;
     session.enter()?;
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-    signals.extend(Running::snapshot_signal(&request.settings));
+    signals.extend(RecordingLoop::snapshot_signal(&request.settings));
     let mut signals = watch_signals(&signals)?;
-    let (mut running, ()) =
-        Running::begin(&request, session, Of::Running(to.pid), |session, _, _| {
+    let (mut recording, ()) = RecordingLoop::begin(
+        &request,
+        session,
+        Target::Running(to.pid),
+        |session, _, _| {
             session.switch(true);
             Ok(())
-        })?;
-    running.is_of(to.pid, true);
-    let pause = running.watched(watch);
+        },
+    )?;
+    recording.is_of(to.pid, true);
+    let pause = recording.watched(watch);
     let interrupted = loop {
-        let moved = running.round(told);
+        let moved = recording.round(progress);
         let was_over = program.has_ended();
-        let length_is_over = (to.length).is_some_and(|length| running.elapsed() >= length);
-        let interrupted = end_is_wanted(&mut running, &mut signals);
+        let length_is_over = (to.length).is_some_and(|length| recording.elapsed() >= length);
+        let interrupted = end_is_wanted(&mut recording, &mut signals);
         if was_over || length_is_over || interrupted {
             break interrupted;
         }
-        running.pause(moved, pause);
+        recording.pause(moved, pause);
     };
     let exit = Exit {
         status: None,
         signal: None,
         interrupted,
     };
-    running.finish(exit, told)
+    recording.finish(exit, progress)
 }
 
 /// Handles the signals that came; returns whether one ends the recording.
-pub(crate) fn end_is_wanted(running: &mut Running, signals: &mut SignalsInfo<WithOrigin>) -> bool {
+pub(crate) fn end_is_wanted(
+    recording: &mut RecordingLoop,
+    signals: &mut SignalsInfo<WithOrigin>,
+) -> bool {
     let mut is_wanted = false;
     for origin in signals.pending() {
         if origin.signal == libc::SIGRTMIN() {
-            running.snapshot();
+            recording.snapshot();
         } else {
             is_wanted = true;
         }

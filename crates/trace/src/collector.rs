@@ -11,8 +11,8 @@ use crate::TraceError;
 use crate::accounts::{Accounts, Ended, GivenUp};
 use crate::block::{self, BlockHeader};
 use crate::disk::{BUFFER_BYTES, Disk};
-use crate::ended::EndedRings;
-use crate::keep::RAW_FILE;
+use crate::exited_threads::ExitedThreads;
+use crate::finalize::RAW_FILE;
 use crate::manifest;
 use crate::perturbation::Levels;
 use crate::pool::Pool;
@@ -76,7 +76,7 @@ pub struct Collector {
     pub sampled: Vec<manifest::Sampled>,
     accounts: Accounts,
     /// The rings of threads that have ended; a flight recorder only.
-    ended: Option<EndedRings>,
+    exited_threads: Option<ExitedThreads>,
     lock: SessionLock,
     records: Vec<[u64; 2]>,
     buffer: Vec<u8>,
@@ -111,13 +111,13 @@ impl Collector {
         let mut pool = session.take_pool();
         pool.look();
         let recovered = crate::recover::recover(trace, pool.map(), overflow)?;
-        let (accounts, mut told) = Accounts::open(trace)?;
+        let (accounts, mut written) = Accounts::open(trace)?;
         // Rings that still exist are finished again.
-        (told.ended).retain(|ring, _| !recovered.there.contains(&(*ring as u32)));
-        let mut finished: Vec<Ended> = told.ended.into_values().collect();
-        let ended = (overflow == Overflow::Overwrite).then(|| {
+        (written.ended).retain(|ring, _| !recovered.there.contains(&(*ring as u32)));
+        let mut finished: Vec<Ended> = written.ended.into_values().collect();
+        let exited_threads = (overflow == Overflow::Overwrite).then(|| {
             let rings = std::mem::take(&mut finished);
-            EndedRings::open(trace, session.budget_bytes(), rings, told.given_up)
+            ExitedThreads::open(trace, session.budget_bytes(), rings, written.given_up)
         });
         let events = |count: fn(&manifest::Ring) -> u64| {
             (finished.iter()).fold(0, |sum: u64, ended| sum.saturating_add(count(&ended.ring)))
@@ -138,7 +138,7 @@ impl Collector {
                 .collect(),
             finished: finished.into_iter().map(|ended| ended.ring).collect(),
             accounts,
-            ended,
+            exited_threads,
             lock: SessionLock::open(session.opened_dir())?,
             records: Vec::with_capacity(block::MAX_RECORDS),
             buffer: Vec::with_capacity(BUFFER_BYTES + (1 << 18)),
@@ -184,8 +184,8 @@ impl Collector {
         }
         // A flight recorder reads a ring once recording has stopped; rings of ended threads
         // earlier.
-        let reads = last || self.ended.is_none();
-        if last && self.ended.is_some() {
+        let reads = last || self.exited_threads.is_none();
+        if last && self.exited_threads.is_some() {
             self.lock.wait();
         }
         let orphaned = search && self.searches_orphans && self.pool.map().nobody_else_has_it();
@@ -288,7 +288,11 @@ impl Collector {
     /// Shortens the log of names. The names of threads that are given up would otherwise grow
     /// without bound.
     fn shorten_names(&self, session: &Session) {
-        let Some(store) = self.ended.as_ref().filter(|_| !session.is_attached()) else {
+        let Some(store) = self
+            .exited_threads
+            .as_ref()
+            .filter(|_| !session.is_attached())
+        else {
             return;
         };
         if !self.lock.take() {
@@ -378,7 +382,7 @@ impl Collector {
         if rings.is_empty() {
             return;
         }
-        let Some(store) = self.ended.as_mut().filter(|_| self.lock.take()) else {
+        let Some(store) = self.exited_threads.as_mut().filter(|_| self.lock.take()) else {
             self.rings.append(&mut rings);
             return;
         };
@@ -473,7 +477,10 @@ impl Collector {
     #[must_use]
     pub fn progress(&self, session: &Session) -> Progress {
         let open = self.rings.iter();
-        let (ended, ended_lost) = self.ended.as_ref().map_or((0, 0), EndedRings::events);
+        let (ended, ended_lost) = self
+            .exited_threads
+            .as_ref()
+            .map_or((0, 0), ExitedThreads::events);
         Progress {
             events: self.finished_events + ended + open.clone().map(|r| r.received).sum::<u64>(),
             lost: open
@@ -500,7 +507,7 @@ impl Collector {
     pub(crate) fn close(mut self) -> Collected {
         self.flush(true);
         let written = self.disk.take().map_or(Ok(()), Disk::finish);
-        let given_up = self.ended.take().map(|store| {
+        let given_up = self.exited_threads.take().map(|store| {
             let (ended, given_up) = store.finish();
             for ended in ended {
                 self.finished.push(ended.ring);

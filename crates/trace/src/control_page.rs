@@ -38,7 +38,7 @@ impl ControlPage {
     }
 
     /// Maps the page of a file; see [`Self::unmap`].
-    pub(crate) fn of(file: &File) -> rustix::io::Result<Self> {
+    pub(crate) fn map(file: &File) -> rustix::io::Result<Self> {
         let bytes = control::BYTES as usize;
         let base = map(file, bytes)?;
         // SAFETY: just mapped; who unmaps it, by `unmap`, has the only value.
@@ -91,7 +91,7 @@ impl ControlPage {
             .load(Ordering::Relaxed)
     }
 
-    /// Unmaps what [`Self::of`] mapped.
+    /// Unmaps what [`Self::map`] mapped.
     pub(crate) fn unmap(&self) {
         self.end();
         // SAFETY: mapped in `of`; nothing borrows it any more.
@@ -112,7 +112,8 @@ pub(crate) fn open_control(dir: &SessionDir) -> Result<(File, ControlPage), Trac
     if bytes != control::BYTES {
         return Err(TraceError::damaged(&path, "not a session's control page"));
     }
-    let page = ControlPage::of(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+    let page =
+        ControlPage::map(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
     let magic = page.field_u64(control::OFF_MAGIC).load(Ordering::Acquire);
     let version = page.field_u32(control::OFF_VERSION).load(Ordering::Relaxed);
     if (magic, version) == (control::MAGIC, layout::VERSION) {

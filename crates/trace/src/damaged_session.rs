@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use undertick_ring::layout::control;
 
+use crate::attach_page::AttachPage;
 use crate::control_page::{ControlPage, open_control};
-use crate::door::Door;
 use crate::manifest::{Name, Thread};
 use crate::pool_map::PoolMap;
 use crate::session_dir::SessionDir;
@@ -13,19 +13,25 @@ use crate::session_dir::SessionDir;
 /// See the module documentation.
 pub(crate) struct Damaged {
     dir: SessionDir,
-    doors: Vec<Door>,
+    attach_pages: Vec<AttachPage>,
     page: Option<ControlPage>,
 }
 
 impl Damaged {
     /// Makes it from the session that was taken over, and the attach pages that lead to it.
-    pub(crate) fn new(dir: SessionDir, doors: Vec<Door>) -> Self {
+    pub(crate) fn new(dir: SessionDir, attach_pages: Vec<AttachPage>) -> Self {
         let page = open_control(&dir).ok().map(|(_, page)| page);
-        Self { dir, doors, page }
+        Self {
+            dir,
+            attach_pages,
+            page,
+        }
     }
 
     fn pages(&self) -> impl Iterator<Item = &ControlPage> {
-        self.page.iter().chain(self.doors.iter().map(Door::page))
+        self.page
+            .iter()
+            .chain(self.attach_pages.iter().map(AttachPage::control_page))
     }
 
     /// Makes a running program stop writing to it, and releases waiting threads; returns whether
@@ -41,8 +47,12 @@ impl Damaged {
 
     /// The names of events and of threads that are still known.
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
-        let log: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
-        let (mut events, mut threads) = crate::names::told(&log);
+        let log: Vec<u8> = self
+            .attach_pages
+            .iter()
+            .flat_map(|attach_page| attach_page.names().0)
+            .collect();
+        let (mut events, mut threads) = crate::names::parse_log(&log);
         let (of_log, threads_of_log) = crate::names::read(&self.dir);
         events.extend(of_log);
         threads.extend(threads_of_log);
@@ -58,9 +68,10 @@ impl Damaged {
 
     /// Removes the session.
     pub(crate) fn remove(self) {
-        self.doors.iter().for_each(Door::leave);
+        self.attach_pages.iter().for_each(AttachPage::leave);
         // A program that continues to run still has it mapped.
-        if let Some(pool) = (PoolMap::open(&self.dir, true).ok()).filter(|_| !self.doors.is_empty())
+        if let Some(pool) =
+            (PoolMap::open(&self.dir, true).ok()).filter(|_| !self.attach_pages.is_empty())
         {
             pool.empty();
         }

@@ -28,14 +28,15 @@ const MANIFEST_ROOM_BYTES: u64 = 64 * 1024;
 pub(crate) struct Disk {
     full: SyncSender<Vec<u8>>,
     empty: Receiver<Vec<u8>>,
-    about: Arc<About>,
+    state: Arc<WriterState>,
     /// Bytes passed to the writing thread.
     handed: u64,
     thread: JoinHandle<Result<(), std::io::Error>>,
 }
 
+/// What the writing thread reports.
 #[derive(Default)]
-struct About {
+struct WriterState {
     failed: AtomicBool,
     /// Bytes that were written.
     written: AtomicU64,
@@ -46,8 +47,8 @@ impl Disk {
     pub(crate) fn start(mut file: File, length: u64) -> Self {
         let (full, to_write) = sync_channel::<Vec<u8>>(BUFFERS);
         let (give_back, empty) = sync_channel(SPARE);
-        let about = Arc::new(About::default());
-        let tell = Arc::clone(&about);
+        let state = Arc::new(WriterState::default());
+        let shared = Arc::clone(&state);
         let thread = std::thread::spawn(move || {
             let mut result = Ok(());
             let mut whole = 0;
@@ -58,10 +59,10 @@ impl Disk {
                             whole += buffer.len() as u64;
                             // Partner: `written`. Nothing reads the file by it, but it decides
                             // what is given back to a writer.
-                            tell.written.store(whole, Ordering::Release);
+                            shared.written.store(whole, Ordering::Release);
                         }
                         Err(error) => {
-                            tell.failed.store(true, Ordering::Relaxed);
+                            shared.failed.store(true, Ordering::Relaxed);
                             let _ = keep_whole_blocks(&file, length + whole, &buffer);
                             result = Err(error);
                         }
@@ -75,19 +76,19 @@ impl Disk {
         Self {
             full,
             empty,
-            about,
+            state,
             handed: 0,
             thread,
         }
     }
 
     pub(crate) fn works(&self) -> bool {
-        !self.about.failed.load(Ordering::Relaxed)
+        !self.state.failed.load(Ordering::Relaxed)
     }
 
     /// Bytes that would remain if the recorder were killed.
     pub(crate) fn written(&self) -> u64 {
-        self.about.written.load(Ordering::Acquire)
+        self.state.written.load(Ordering::Acquire)
     }
 
     /// Whether there is nothing to write.

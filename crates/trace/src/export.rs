@@ -48,7 +48,7 @@ pub struct ArrowEnd {
 }
 
 /// Writes the trace to a new file; returns the rows read. `arrows` are in the order of rows;
-/// formats without arrows leave them out. `told` receives the share done, 0 to 1.
+/// formats without arrows leave them out. `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// The file exists or cannot be written, or the trace is damaged; then no file
@@ -58,7 +58,7 @@ pub fn export(
     format: Format,
     path: &Path,
     arrows: &[ArrowEnd],
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
     let file = File::create_new(path).map_err(|error| {
         if error.kind() == io::ErrorKind::AlreadyExists {
@@ -71,12 +71,12 @@ pub fn export(
         }
     })?;
     let result = match format {
-        Format::Parquet => parquet_file::write(trace, file, path, told),
+        Format::Parquet => parquet_file::write(trace, file, path, progress),
         Format::Perfetto => drive(
             trace,
             path,
             arrows,
-            told,
+            progress,
             |out, names| Box::new(perfetto::Perfetto::new(out, names)),
             file,
         ),
@@ -84,7 +84,7 @@ pub fn export(
             trace,
             path,
             &[],
-            told,
+            progress,
             |out, _| Box::new(chrome::Chrome::new(out)),
             file,
         ),
@@ -92,7 +92,7 @@ pub fn export(
             trace,
             path,
             &[],
-            told,
+            progress,
             |out, _| Box::new(csv::Csv::new(out)),
             file,
         ),
@@ -116,7 +116,7 @@ fn drive(
     trace: &Trace,
     path: &Path,
     mut arrows: &[ArrowEnd],
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
     sink: impl FnOnce(Out, &Names) -> Box<dyn Sink>,
     file: File,
 ) -> Result<u64, TraceError> {
@@ -143,7 +143,7 @@ fn drive(
             sink.row(&row, &names).map_err(failed())?;
         }
         rows += batch.num_rows() as u64;
-        told(rows as f64 / total);
+        progress(rows as f64 / total);
     }
     sink.end().map_err(failed())?;
     Ok(rows)
@@ -289,7 +289,7 @@ impl Names {
     }
 
     /// The name of a row's event; rows of the kernel have none.
-    fn of(&self, row: &Row) -> std::borrow::Cow<'_, str> {
+    fn name_of(&self, row: &Row) -> std::borrow::Cow<'_, str> {
         if row.mode == 0 {
             self.event(row.pid, row.event)
         } else {

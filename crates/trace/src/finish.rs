@@ -16,26 +16,26 @@ use undertick_clock::ClockId;
 use crate::TraceError;
 use crate::accounts;
 use crate::damaged_session::Damaged;
+use crate::finalize;
 use crate::hosts::identity::ClockIdentity;
-use crate::keep;
 use crate::manifest::{Exit, Manifest};
-use crate::record::Tell;
-use crate::resume::{alive, clock_named, doors_to, unfinished};
-use crate::running::{Running, flight, merge_names};
+use crate::record::RecordingProgress;
+use crate::recording_loop::{RecordingLoop, flight, merge_names};
+use crate::resume::{alive, attach_pages_to, clock_named, unfinished};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
 
-/// Finishes a trace; `told` receives the share done, 0 to 1.
+/// Finishes a trace; `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// It is finished already, its recorder still runs, or the disk refuses; in the last case it can
 /// be tried again.
-pub fn finish(path: &Path, told: &mut dyn FnMut(f64)) -> Result<Manifest, TraceError> {
+pub fn finish(path: &Path, progress: &mut dyn FnMut(f64)) -> Result<Manifest, TraceError> {
     let trace = TraceDir::open(path)?;
     let (mut manifest, lock) = unfinished(&trace)?;
     let warning = match session_identity::take(&trace, &manifest) {
-        Ok(dir) => return take_over(&trace, manifest, dir, lock, told),
+        Ok(dir) => return take_over(&trace, manifest, dir, lock, progress),
         Err(NotTaken::Held) => return Err(NotTaken::Held.error(path)),
         Err(NotTaken::Over) => None,
         Err(NotTaken::Gone) => Some(
@@ -50,7 +50,7 @@ pub fn finish(path: &Path, told: &mut dyn FnMut(f64)) -> Result<Manifest, TraceE
         )),
     };
     manifest.warnings.extend(warning);
-    from_blocks(&trace, &mut manifest, told)?;
+    from_blocks(&trace, &mut manifest, progress)?;
     drop(lock);
     Ok(manifest)
 }
@@ -61,7 +61,7 @@ fn take_over(
     manifest: Manifest,
     dir: SessionDir,
     lock: File,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let clock = clock_named(trace.path(), &manifest)?;
     // The disk had no room for the recorder's last manifest.
@@ -70,9 +70,9 @@ fn take_over(
     let mut manifest = kept.unwrap_or(manifest);
     let program = accounts::read(trace).program;
     let lives = program.as_ref().and_then(alive);
-    let doors = match &program {
+    let attach_pages = match &program {
         Some(program) if program.attached && lives.is_some() => {
-            doors_to(dir.path(), program.pid).unwrap_or_default()
+            attach_pages_to(dir.path(), program.pid).unwrap_or_default()
         }
         _ => Vec::new(),
     };
@@ -84,7 +84,7 @@ fn take_over(
     let files = match Files::open(&dir) {
         Ok(files) => files,
         Err(damage @ TraceError::Damaged { .. }) => {
-            let left = Damaged::new(dir, doors);
+            let left = Damaged::new(dir, attach_pages);
             if !left.let_go() && lives.is_some() {
                 return Err(TraceError::Recording(format!(
                     "{damage}, and the recorded program still runs, which nobody can tell to stop recording: end it first"
@@ -95,24 +95,24 @@ fn take_over(
                     "{damage}: what the rings of the recording still held is missing, and not counted"
                 ));
             }
-            from_what_is_left(trace, &mut manifest, &left, told)?;
+            from_what_is_left(trace, &mut manifest, &left, progress)?;
             left.remove();
             return Ok(manifest);
         }
         Err(other) => return Err(other),
     };
-    let session = Session::reopen(dir, files, doors, &manifest.recorder, clock)?;
-    let mut running = Running::again(trace.clone(), session, manifest, clock, lock)?;
-    running.search_orphans(lives.is_none());
-    running.end_as(ended);
+    let session = Session::reopen(dir, files, attach_pages, &manifest.recorder, clock)?;
+    let mut recording = RecordingLoop::again(trace.clone(), session, manifest, clock, lock)?;
+    recording.search_orphans(lives.is_none());
+    recording.end_as(ended);
     let exit = ended.exit.unwrap_or(Exit {
         status: None,
         signal: None,
         interrupted: false,
     });
-    running.finish(exit, &mut |tell| {
-        if let Tell::Keeping(share) = tell {
-            told(share);
+    recording.finish(exit, &mut |state| {
+        if let RecordingProgress::Finalizing(share) = state {
+            progress(share);
         }
     })
 }
@@ -122,7 +122,7 @@ fn from_what_is_left(
     trace: &TraceDir,
     manifest: &mut Manifest,
     left: &Damaged,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
     let (names, threads) = left.names();
     manifest.names = merge_names(names, &manifest.names);
@@ -130,7 +130,7 @@ fn from_what_is_left(
         manifest.threads = threads;
     }
     manifest.lost = manifest.lost.max(left.lost_no_ring());
-    from_blocks(trace, manifest, told)
+    from_blocks(trace, manifest, progress)
 }
 
 /// The end of a recording that is finished later, as far as it is known.
@@ -152,7 +152,7 @@ fn is_same_clock(manifest: &Manifest, clock: ClockId) -> bool {
 fn from_blocks(
     trace: &TraceDir,
     manifest: &mut Manifest,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
     let accounts = accounts::read(trace);
     if manifest.rings.is_empty() {
@@ -167,5 +167,5 @@ fn from_blocks(
     }
     manifest.session = None;
     manifest.session_identity = None;
-    keep::finish(trace, manifest, told)
+    finalize::finish(trace, manifest, progress)
 }

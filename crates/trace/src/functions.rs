@@ -25,7 +25,7 @@ impl Functions {
     ///
     /// # Errors
     /// Nothing can be recorded of this program: the reason and the mend.
-    pub fn of(program: &OsString, filter: Regex) -> Result<Self, TraceError> {
+    pub fn for_program(program: &OsString, filter: Regex) -> Result<Self, TraceError> {
         let before = before::look(program, &filter)?;
         Ok(Self { filter, before })
     }

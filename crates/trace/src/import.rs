@@ -27,14 +27,14 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::TraceError;
+use crate::finalize::{self, EVENTS_FILE};
 use crate::input;
-use crate::keep::{self, EVENTS_FILE};
-use crate::kernel::keep::KERNEL_FILE;
+use crate::kernel::finalize::KERNEL_FILE;
 use crate::manifest::{
     Anchor, Clock, Descheduled, Host, Kernel, KernelSource, Manifest, Recorder, SCHEMA_VERSION,
     State,
 };
-use crate::running::{make_trace_dir, remove_empty};
+use crate::recording_loop::{make_trace_dir, remove_empty};
 use crate::trace_dir::TraceDir;
 use intake::Intake;
 use write::Written;
@@ -71,7 +71,7 @@ impl Source {
 
 /// What a reader found out beside the events.
 #[derive(Debug, Default)]
-struct About {
+struct SourceInfo {
     /// The clock's name in the report.
     clock: &'static str,
     /// Times are Unix times.
@@ -83,7 +83,7 @@ struct About {
     notes: Vec<String>,
 }
 
-/// Reads another tool's file and writes a trace into a new directory. `told` receives the share
+/// Reads another tool's file and writes a trace into a new directory. `progress` receives the share
 /// done, 0 to 1.
 ///
 /// # Errors
@@ -93,21 +93,21 @@ pub fn import(
     file: &Path,
     source: Option<Source>,
     out: &Path,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let source = match source {
         Some(source) => source,
         None => detect::source(file)?,
     };
     if source == Source::Card {
-        return import_card(file, card::Card::default(), out, told);
+        return import_card(file, card::Card::default(), out, progress);
     }
     made(out, |intake| {
-        let about = match source {
+        let info = match source {
             Source::Ctf => ctf::read(file, intake)?,
-            _ => read(file, source, open(file, told)?, intake)?,
+            _ => read(file, source, open(file, progress)?, intake)?,
         };
-        keep(file, source, out, about, intake, told)
+        write_trace(file, source, out, info, intake, progress)
     })
 }
 
@@ -126,8 +126,8 @@ pub fn import_text(
         return card::record_card(file, text, card::Card::default(), out, &mut |_| {});
     }
     made(out, |intake| {
-        let about = read(file, source, text, intake)?;
-        keep(file, source, out, about, intake, &mut |_| {})
+        let info = read(file, source, text, intake)?;
+        write_trace(file, source, out, info, intake, &mut |_| {})
     })
 }
 
@@ -139,14 +139,14 @@ pub fn import_card(
     file: &Path,
     card: card::Card,
     out: &Path,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let failed = || TraceError::io(file, "cannot open");
     let opened = input::open(file)?;
     let bytes = opened.metadata().map_err(failed())?.len().max(1) as f64;
     let stream = BufReader::with_capacity(1 << 18, opened);
     card::record_card(file, stream, card, out, &mut |read| {
-        told(read as f64 / bytes)
+        progress(read as f64 / bytes)
     })
 }
 
@@ -178,7 +178,7 @@ fn read(
     source: Source,
     text: impl BufRead,
     intake: &mut Intake,
-) -> Result<About, TraceError> {
+) -> Result<SourceInfo, TraceError> {
     match source {
         Source::Ctf => ctf::read_text(file, text, intake),
         Source::Chrome => chrome::read(file, text, intake),
@@ -189,13 +189,13 @@ fn read(
 }
 
 /// Writes the imported events.
-fn keep(
+fn write_trace(
     file: &Path,
     source: Source,
     out: &Path,
-    about: About,
+    info: SourceInfo,
     intake: &mut Intake,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     if intake.spool.len() == 0 {
         return Err(TraceError::Usage(format!(
@@ -204,32 +204,32 @@ fn keep(
             source.name()
         )));
     }
-    let written = write::write(out, intake, &mut |share| told(0.6 + 0.2 * share))?;
-    if !about.messages.is_empty() {
-        write_messages(out, &about.messages)?;
+    let written = write::write(out, intake, &mut |share| progress(0.6 + 0.2 * share))?;
+    if !info.messages.is_empty() {
+        write_messages(out, &info.messages)?;
     }
-    let (mut manifest, kernel) = manifest(file, source, about, intake, written);
+    let (mut manifest, kernel) = manifest(file, source, info, intake, written);
     let out = TraceDir::open(out)?;
-    keep::finish_events(&out, &mut manifest, kernel, &mut |share| {
-        told(0.8 + 0.2 * share)
+    finalize::finish_events(&out, &mut manifest, kernel, &mut |share| {
+        progress(0.8 + 0.2 * share)
     })?;
     Ok(manifest)
 }
 
-/// Opens the file and decompresses it if needed; `told` receives up to 0.6 for this.
+/// Opens the file and decompresses it if needed; `progress` receives up to 0.6 for this.
 fn open<'a>(
     file: &Path,
-    told: &'a mut dyn FnMut(f64),
+    progress: &'a mut dyn FnMut(f64),
 ) -> Result<Box<dyn BufRead + 'a>, TraceError> {
     let failed = || TraceError::io(file, "cannot open");
     let opened = input::open(file)?;
     let bytes = opened.metadata().map_err(failed())?.len().max(1) as f64;
-    let told = Told {
+    let counted = ProgressReader {
         file: opened,
         read: 0,
-        told: move |read| told(0.6 * (read as f64 / bytes).min(1.0)),
+        progress: move |read| progress(0.6 * (read as f64 / bytes).min(1.0)),
     };
-    let mut reader = BufReader::with_capacity(1 << 18, told);
+    let mut reader = BufReader::with_capacity(1 << 18, counted);
     let start = reader
         .fill_buf()
         .map_err(TraceError::io(file, "cannot read"))?;
@@ -244,17 +244,17 @@ fn open<'a>(
 }
 
 /// A file that reports how far it has been read.
-struct Told<F> {
+struct ProgressReader<F> {
     file: File,
     read: u64,
-    told: F,
+    progress: F,
 }
 
-impl<F: FnMut(u64)> Read for Told<F> {
+impl<F: FnMut(u64)> Read for ProgressReader<F> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let bytes = self.file.read(buffer)?;
         self.read += bytes as u64;
-        (self.told)(self.read);
+        (self.progress)(self.read);
         Ok(bytes)
     }
 }
@@ -278,7 +278,7 @@ fn write_messages(out: &Path, names: &[String]) -> Result<(), TraceError> {
 fn manifest(
     file: &Path,
     source: Source,
-    about: About,
+    info: SourceInfo,
     intake: &Intake,
     written: Written,
 ) -> (Manifest, Option<crate::manifest::Part>) {
@@ -290,31 +290,31 @@ fn manifest(
     };
     let mut threads = intake.threads();
     threads.extend(written.lanes.iter().cloned());
-    let warnings = warnings(file, source, &about, intake, &written);
+    let warnings = warnings(file, source, &info, intake, &written);
     let manifest = Manifest {
         schema_version: SCHEMA_VERSION,
         state: State::Recording,
         undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns: if about.is_unix { first } else { 0 },
+        started_unix_ns: if info.is_unix { first } else { 0 },
         duration_ns: Some(last.saturating_sub(first)),
         host: Host {
-            name: about.host.unwrap_or_else(|| "not known".to_owned()),
+            name: info.host.unwrap_or_else(|| "not known".to_owned()),
             kernel: String::new(),
             arch: String::new(),
             cpus: 0,
             cpu_model: String::new(),
         },
-        command: about.process.into_iter().collect(),
+        command: info.process.into_iter().collect(),
         exit: None,
         clock: Clock {
-            name: about.clock.to_owned(),
+            name: info.clock.to_owned(),
             ticks_per_second_numerator: 1_000_000_000,
             ticks_per_second_denominator: 1,
             rate_source: "imported".to_owned(),
             rate_error_ppb: 0.0,
             granularity_ticks: intake.step.ns() as f64,
             read_cost_ns_median: 0.0,
-            anchors: about.is_unix.then_some(anchor).into_iter().collect(),
+            anchors: info.is_unix.then_some(anchor).into_iter().collect(),
             across_cpus: None,
         },
         descheduled: Descheduled::Unavailable,
@@ -331,7 +331,7 @@ fn manifest(
         events: 0,
         lost: intake.lost,
         parts: Vec::new(),
-        kernel: (intake.kernel_rows > 0).then(|| kernel(about.clock, intake)),
+        kernel: (intake.kernel_rows > 0).then(|| kernel(info.clock, intake)),
         perturbation: None,
         hosts: Vec::new(),
         closures: Vec::new(),
@@ -363,7 +363,7 @@ fn kernel(clock: &str, intake: &Intake) -> Kernel {
 fn warnings(
     file: &Path,
     source: Source,
-    about: &About,
+    info: &SourceInfo,
     intake: &Intake,
     written: &Written,
 ) -> Vec<String> {
@@ -371,13 +371,13 @@ fn warnings(
         "imported from {} ({}): what its recording cost is not known and is in every figure; {}",
         file.file_name().unwrap_or_default().to_string_lossy(),
         source.name(),
-        if about.is_unix {
+        if info.is_unix {
             "times are the source's"
         } else {
             "when it was recorded is not known"
         }
     )];
-    all.extend(about.notes.iter().cloned());
+    all.extend(info.notes.iter().cloned());
     let mut left_out = intake.left_out.clone();
     for &(kind, count) in &written.left_out {
         *left_out.entry(kind.to_owned()).or_default() += count;
@@ -388,7 +388,7 @@ fn warnings(
             .collect();
         all.push(format!("not in the trace: {}", list.join(", ")));
     }
-    if !about.messages.is_empty() {
+    if !info.messages.is_empty() {
         all.push(format!(
             "messages are instants; {MESSAGES_FILE} in the trace has their rules: report --table"
         ));

@@ -3,7 +3,7 @@
 //!
 //! [`record::record`] starts the program in a [`session`], drains its rings
 //! ([`collector`]) into raw blocks ([`block`]), and turns these into Parquet
-//! ([`keep`]) when the program has ended. [`read::Trace`] opens the result;
+//! ([`finalize`]) when the program has ended. [`read::Trace`] opens the result;
 //! [`export`] writes it in other tools' formats.
 //!
 //! Caveats: Linux only. A trace holds readings of one clock of one machine; [`hosts`] puts
@@ -11,19 +11,19 @@
 
 mod accounts;
 pub mod attach;
+mod attach_page;
 pub mod block;
 mod clock_check;
-pub mod coded;
 pub mod collector;
 mod control_page;
 mod cut_files;
 mod damaged_session;
 mod descheduled;
 mod disk;
-mod door;
-mod ended;
 mod error;
+mod exited_threads;
 pub mod export;
+pub mod finalize;
 pub mod finish;
 pub mod functions;
 pub mod groups;
@@ -31,12 +31,11 @@ pub mod hosts;
 pub mod import;
 pub mod input;
 pub use undertick_ring::Overflow;
-pub mod keep;
 pub mod kernel;
-pub mod made;
 pub mod manifest;
 mod manifest_file;
 pub mod names;
+pub mod palette_block;
 mod part_file;
 pub mod perturbation;
 mod pool;
@@ -44,13 +43,13 @@ mod pool_map;
 pub mod raw_order;
 pub mod read;
 pub mod record;
+mod recording_loop;
 mod recover;
 pub mod resume;
 mod ring_drain;
 mod ring_map;
 pub mod rows;
 pub mod run_set;
-mod running;
 pub mod sampled;
 pub mod schema;
 pub mod session;
@@ -59,6 +58,7 @@ mod session_identity;
 mod session_lock;
 pub mod snapshot;
 pub mod spans;
+pub mod synthetic;
 mod trace_dir;
 
 pub use descheduled::self_test as descheduled_self_test;

@@ -7,7 +7,7 @@ mod read_cost;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-pub use crate::hosts::told::{Closure, HostMap, Merged, TraceHost};
+pub use crate::hosts::merge_manifest::{Closure, HostMap, Merged, TraceHost};
 
 pub use calibration::{
     Calibration, FunctionCost, InterruptCost, PairedCost, SampledCost, SpanCost,

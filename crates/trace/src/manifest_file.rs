@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::TraceError;
+use crate::finalize::MANIFEST_FILE;
 use crate::input::{self, Kind};
-use crate::keep::MANIFEST_FILE;
 use crate::manifest::{Manifest, SCHEMA_VERSION};
 
 /// Longest text, bytes. The longest that occurs is an argument of a command, to which Linux

@@ -29,7 +29,7 @@ pub fn read(session: &SessionDir) -> (Vec<Name>, Vec<Thread>) {
         .owner()
         .and_then(|owner| session.file(NAMES_FILE, owner).ok()?);
     let held = file.map(|file| log(session, &file).0);
-    let (mut events, threads) = told(&held.unwrap_or_default());
+    let (mut events, threads) = parse_log(&held.unwrap_or_default());
     events.extend(crate::functions::names(session.path()));
     (events, threads)
 }
@@ -97,7 +97,7 @@ pub(crate) fn shorten(dir: &SessionDir, file: &File, is_wanted: impl Fn(i32, Opt
 }
 
 /// Returns the names in a log, for all processes together.
-pub(crate) fn told(log: &[u8]) -> (Vec<Name>, Vec<Thread>) {
+pub(crate) fn parse_log(log: &[u8]) -> (Vec<Name>, Vec<Thread>) {
     let (events, threads) = parse(log);
     (hold_for_all(events), threads)
 }
@@ -227,7 +227,7 @@ mod tests {
             event,
             name: name.to_owned(),
         };
-        let told = vec![
+        let given = vec![
             name(Some(1), 16384, "both"),
             name(Some(1), 7, "own"),
             name(Some(1), 20000, "one"),
@@ -235,9 +235,9 @@ mod tests {
             name(Some(2), 20000, "another"),
             name(Some(2), 32768, "no name's"),
         ];
-        let held = hold_for_all(told.clone());
-        assert_eq!(held[..told.len()], told);
-        assert_eq!(held[told.len()..], [name(None, 16384, "both")]);
+        let held = hold_for_all(given.clone());
+        assert_eq!(held[..given.len()], given);
+        assert_eq!(held[given.len()..], [name(None, 16384, "both")]);
     }
 
     /// Larger than memory, and with a name for every number: reading ends soon and is bounded.

@@ -33,7 +33,7 @@ const USES_OF_READY: usize = (ring::READY_BYTES as usize - ring::OFF_USES) / 8;
 
 /// State of a head or a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SlotState {
     /// In one of the queues.
     Queued,
     /// With the collector: to be prepared, or just returned.
@@ -41,7 +41,7 @@ enum Place {
     /// Taken by a program.
     Out,
     /// Known to belong to the ring at this head.
-    Of(u32),
+    OfRing(u32),
 }
 
 /// The heads, or the segments.
@@ -51,7 +51,7 @@ struct Stock {
     queued: [VecDeque<u32>; 2],
     /// Number taken from each queue, as last seen.
     seen: [u64; 2],
-    places: Vec<Place>,
+    states: Vec<SlotState>,
     /// Number to be kept ready.
     ready: usize,
     /// What programs have taken since [`Self::look`], and from which queue.
@@ -69,7 +69,7 @@ impl Stock {
             lines,
             queued: [const { VecDeque::new() }; 2],
             seen: lines.map(|line| line.load_taken(Ordering::Acquire)),
-            places: vec![Place::Out; room],
+            states: vec![SlotState::Out; room],
             ready: READY,
             out: Vec::new(),
         }
@@ -88,9 +88,10 @@ impl Stock {
             let room = u64::from(line.room());
             for place in taken..put.clamp(taken, taken.saturating_add(room)) {
                 let number = line.load_number((place % room) as u32);
-                let free = (self.places.get_mut(number as usize)).filter(|at| **at == Place::Out);
-                if let Some(place) = free {
-                    *place = Place::Queued;
+                let free =
+                    (self.states.get_mut(number as usize)).filter(|at| **at == SlotState::Out);
+                if let Some(state) = free {
+                    *state = SlotState::Queued;
                     self.queued[which].push_back(number);
                 }
             }
@@ -113,16 +114,16 @@ impl Stock {
     /// Marks the first one of a queue as taken by a program.
     fn first_is_out(&mut self, which: usize) {
         if let Some(number) = self.queued[which].pop_front() {
-            self.places[number as usize] = Place::Out;
+            self.states[number as usize] = SlotState::Out;
             self.out.push((number, which));
         }
     }
 
     /// Puts a number into a queue.
     fn give(&mut self, number: u32, which: usize) {
-        self.places[number as usize] = Place::Out;
+        self.states[number as usize] = SlotState::Out;
         if put(&self.lines[which], number) {
-            self.places[number as usize] = Place::Queued;
+            self.states[number as usize] = SlotState::Queued;
             self.queued[which].push_back(number);
         }
     }
@@ -139,7 +140,7 @@ impl Stock {
         }
         self.queued[RAW].pop_front();
         self.seen[RAW] += place as u64 + 1;
-        self.places[number as usize] = Place::Here;
+        self.states[number as usize] = SlotState::Here;
         Some(number)
     }
 
@@ -166,7 +167,7 @@ impl Pool {
         let line = |queue| map.line(queue);
         let mut heads = Stock::new([line(Queue::HeadsReady), line(Queue::Heads)]);
         let mut segments = Stock::new([line(Queue::SegmentsReady), line(Queue::Segments)]);
-        let ready = (segments.places.len() / 4).clamp(1, READY);
+        let ready = (segments.states.len() / 4).clamp(1, READY);
         (heads.ready, segments.ready) = (ready, ready);
         Self {
             heads,
@@ -194,9 +195,9 @@ impl Pool {
         pool.heads.recover();
         pool.segments.recover();
         let out = |stock: &Stock| -> Vec<u32> {
-            let numbers = 0..stock.places.len() as u32;
+            let numbers = 0..stock.states.len() as u32;
             numbers
-                .filter(|number| stock.places[*number as usize] == Place::Out)
+                .filter(|number| stock.states[*number as usize] == SlotState::Out)
                 .collect()
         };
         pool.new_heads = out(&pool.heads);
@@ -214,7 +215,7 @@ impl Pool {
 
     /// The number of segments that are not free, and of all segments.
     pub(crate) fn segments(&self) -> (u32, u32) {
-        let all = self.segments.places.len();
+        let all = self.segments.states.len();
         ((all - self.segments.free()) as u32, all as u32)
     }
 
@@ -225,7 +226,7 @@ impl Pool {
             .extend(heads.into_iter().map(|(head, _)| head));
         for (segment, which) in self.segments.look() {
             self.taken += 1;
-            if which == RAW && self.unwritten.len() < self.segments.places.len() {
+            if which == RAW && self.unwritten.len() < self.segments.states.len() {
                 self.unwritten.push_back(segment);
             }
         }
@@ -239,14 +240,14 @@ impl Pool {
     /// Whether a segment belongs to the ring at `head`: the ring says so and nothing contradicts
     /// it.
     pub(crate) fn is_of(&mut self, segment: u32, head: u32) -> bool {
-        let place = |pool: &Self| pool.segments.places.get(segment as usize).copied();
-        if place(self) == Some(Place::Queued) {
+        let state = |pool: &Self| pool.segments.states.get(segment as usize).copied();
+        if state(self) == Some(SlotState::Queued) {
             self.look(); // taken just now
         }
-        if place(self) == Some(Place::Out) {
-            self.segments.places[segment as usize] = Place::Of(head);
+        if state(self) == Some(SlotState::Out) {
+            self.segments.states[segment as usize] = SlotState::OfRing(head);
         }
-        place(self) == Some(Place::Of(head))
+        state(self) == Some(SlotState::OfRing(head))
     }
 
     /// Keeps heads and segments ready, at most `most` additional segments. Those that a program
@@ -262,8 +263,8 @@ impl Pool {
             && let Some(segment) = self.unwritten.pop_front()
         {
             let is_programs = matches!(
-                self.segments.places[segment as usize],
-                Place::Out | Place::Of(_)
+                self.segments.states[segment as usize],
+                SlotState::Out | SlotState::OfRing(_)
             );
             if is_programs && self.map.written(segment).load(Ordering::Relaxed) == 0 {
                 self.write(segment);
@@ -320,7 +321,7 @@ impl Pool {
         for entry in self.map.table_of_uses(head, uses) {
             let segment = ring::segment_of(entry);
             if self.is_of(segment, head) {
-                self.segments.places[segment as usize] = Place::Here;
+                self.segments.states[segment as usize] = SlotState::Here;
                 segments.push(segment);
             }
         }

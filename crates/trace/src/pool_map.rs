@@ -45,7 +45,7 @@ impl PoolMap {
         let file = dir.create(layout::POOL_FILE)?;
         file.set_len(shape.bytes())
             .map_err(TraceError::io(&path, "cannot set its size"))?;
-        let map = Self::of(dir, file, shape, true)?;
+        let map = Self::map(dir, file, shape, true)?;
         // The queues and the pages that programs read: nothing may touch a page that does not
         // exist yet.
         if !map.populate(0, shape.heads_at()) {
@@ -99,10 +99,15 @@ impl PoolMap {
         }
         let shape = shape.filter(|shape| magic == pool::MAGIC && shape.bytes() == bytes);
         let shape = shape.ok_or_else(|| damaged("not a pool of rings"))?;
-        Self::of(dir, file, shape, may_write)
+        Self::map(dir, file, shape, may_write)
     }
 
-    fn of(dir: &SessionDir, file: File, shape: Shape, may_write: bool) -> Result<Self, TraceError> {
+    fn map(
+        dir: &SessionDir,
+        file: File,
+        shape: Shape,
+        may_write: bool,
+    ) -> Result<Self, TraceError> {
         let allowed = match may_write {
             true => ProtFlags::READ | ProtFlags::WRITE,
             false => ProtFlags::READ,

@@ -25,7 +25,7 @@ const MOST_BLOCKS: usize = 1 << 22;
 
 /// The position of a block.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct BlockPosition {
     ring: u32,
     bytes: u32,
     records: u32,
@@ -33,7 +33,7 @@ struct Place {
     offset: u64,
 }
 
-impl Place {
+impl BlockPosition {
     /// Whether the other block begins where this one ends.
     fn ends_where_begins(&self, other: &Self) -> bool {
         (self.file, self.offset + u64::from(self.bytes)) == (other.file, other.offset)
@@ -46,7 +46,7 @@ pub struct RawGroups {
     files: Vec<(PathBuf, File)>,
     size: u64,
     /// Sorted positions of blocks, and how many of them are used.
-    places: Vec<Place>,
+    positions: Vec<BlockPosition>,
     taken: usize,
     /// What follows has not been examined yet: the file, and the offset in it.
     seen: (usize, u64),
@@ -66,14 +66,14 @@ impl RawGroups {
     /// # Errors
     /// It cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        Self::of(vec![(path.to_owned(), crate::input::open(path)?)])
+        Self::from_files(vec![(path.to_owned(), crate::input::open(path)?)])
     }
 
     /// Makes the groups of opened files, one after the other.
     ///
     /// # Errors
     /// One cannot be read.
-    pub(crate) fn of(files: Vec<(PathBuf, File)>) -> Result<Self, TraceError> {
+    pub(crate) fn from_files(files: Vec<(PathBuf, File)>) -> Result<Self, TraceError> {
         let mut size = 0;
         for (path, file) in &files {
             let metadata = file.metadata();
@@ -84,7 +84,7 @@ impl RawGroups {
         Ok(Self {
             files,
             size,
-            places: Vec::new(),
+            positions: Vec::new(),
             taken: 0,
             seen: (0, 0),
             done: 0,
@@ -113,29 +113,38 @@ impl RawGroups {
     /// # Errors
     /// The file cannot be read.
     pub fn next_group(&mut self, piece: &mut Vec<u8>) -> Result<bool, TraceError> {
-        if self.taken == self.places.len() {
+        if self.taken == self.positions.len() {
             self.look_on()?;
         }
         let first = self.taken;
         let mut rows = 0;
-        while let Some(&place) = self.places.get(self.taken) {
-            let before = self.taken.checked_sub(1).map(|at| self.places[at].ring);
-            let ring_ends = before.is_some_and(|ring| ring != place.ring);
+        while let Some(&position) = self.positions.get(self.taken) {
+            let before = self.taken.checked_sub(1).map(|at| self.positions[at].ring);
+            let ring_ends = before.is_some_and(|ring| ring != position.ring);
             if rows >= GROUP_ROWS || (rows >= ENOUGH_ROWS && ring_ends) {
                 break;
             }
-            rows += place.records as usize;
+            rows += position.records as usize;
             self.taken += 1;
         }
-        let places = &self.places[first..self.taken];
+        let positions = &self.positions[first..self.taken];
         // Not cleared first: the old content is overwritten, and need not be zeroed.
-        piece.resize(places.iter().map(|place| place.bytes as usize).sum(), 0);
+        piece.resize(
+            positions
+                .iter()
+                .map(|position| position.bytes as usize)
+                .sum(),
+            0,
+        );
         let mut rest = &mut piece[..];
-        for side_by_side in places.chunk_by(Place::ends_where_begins) {
-            let bytes = side_by_side.iter().map(|place| place.bytes as usize).sum();
+        for adjacent in positions.chunk_by(BlockPosition::ends_where_begins) {
+            let bytes = adjacent
+                .iter()
+                .map(|position| position.bytes as usize)
+                .sum();
             let (these, others) = rest.split_at_mut(bytes);
-            let (path, file) = &self.files[side_by_side[0].file as usize];
-            (file.read_exact_at(these, side_by_side[0].offset))
+            let (path, file) = &self.files[adjacent[0].file as usize];
+            (file.read_exact_at(these, adjacent[0].offset))
                 .map_err(TraceError::io(path, "cannot read"))?;
             rest = others;
         }
@@ -145,9 +154,9 @@ impl RawGroups {
 
     /// Finds the next blocks and sorts them.
     fn look_on(&mut self) -> Result<(), TraceError> {
-        self.places.clear();
+        self.positions.clear();
         self.taken = 0;
-        while !self.over && self.places.len() < self.most_blocks {
+        while !self.over && self.positions.len() < self.most_blocks {
             let at_its_end = self.look_in_file()?;
             if at_its_end {
                 self.seen = (self.seen.0 + 1, 0);
@@ -155,8 +164,8 @@ impl RawGroups {
             }
         }
         // Stable: the blocks of a ring keep their order.
-        self.places.sort_by_key(|place| place.ring);
-        self.times += usize::from(!self.places.is_empty());
+        self.positions.sort_by_key(|position| position.ring);
+        self.times += usize::from(!self.positions.is_empty());
         Ok(())
     }
 
@@ -167,14 +176,14 @@ impl RawGroups {
             return Ok(true);
         };
         let failed = || TraceError::io(path, "cannot read");
-        let mut window = Window::of(file, offset);
+        let mut window = Window::new(file, offset);
         let mut at_its_end = false;
-        while !at_its_end && self.places.len() < self.most_blocks {
+        while !at_its_end && self.positions.len() < self.most_blocks {
             let head = window.at_least(block::HEADER_BYTES).map_err(failed())?;
             let bytes = block::extent(head).map_or(0, |(bytes, _)| bytes);
             match block::check(window.at_least(bytes).map_err(failed())?) {
                 block::Next::Block(header, bytes) => {
-                    self.places.push(Place {
+                    self.positions.push(BlockPosition {
                         ring: header.ring,
                         bytes: bytes as u32,
                         records: header.records,
@@ -207,7 +216,7 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn of(file: &'a File, offset: u64) -> Self {
+    fn new(file: &'a File, offset: u64) -> Self {
         Self {
             file,
             bytes: vec![0; WINDOW_BYTES],

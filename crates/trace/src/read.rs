@@ -16,9 +16,9 @@ use parquet::file::statistics::Statistics;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::TraceError;
+use crate::finalize::RAW_FILE;
 use crate::groups::{self, Group};
 use crate::hosts::merged_schema;
-use crate::keep::RAW_FILE;
 use crate::manifest::{Manifest, State};
 pub use crate::manifest_file::read as read_manifest;
 use crate::schema::{self, event_schema};

@@ -20,10 +20,10 @@ use undertick_clock::facts::Facts;
 use crate::TraceError;
 use crate::collector::{Progress, Tap};
 use crate::functions::{Functions, Recorded};
-use crate::kernel::{self, Of, Wanted};
+use crate::kernel::{self, Target, Wanted};
 use crate::manifest::{self, Calibration, Manifest};
 use crate::perturbation;
-use crate::running::{PAUSE, Running};
+use crate::recording_loop::{PAUSE, RecordingLoop};
 use crate::session::{Session, Settings};
 
 /// What to record and how.
@@ -52,13 +52,13 @@ pub struct Request {
 
 /// Progress of a recording, for the user.
 #[derive(Clone, Debug)]
-pub enum Tell {
+pub enum RecordingProgress {
     /// The program runs.
     Recording(Progress, Duration),
     /// A snapshot was requested by a signal: its path, or why there is none.
     Snapshot(Result<PathBuf, String>),
     /// The program has ended; the share of the trace that is finalized, 0 to 1.
-    Keeping(f64),
+    Finalizing(f64),
 }
 
 /// Records a program until it and its children have ended.
@@ -66,8 +66,11 @@ pub enum Tell {
 /// # Errors
 /// The program could not be started, or the trace could not be finalized; what was
 /// recorded is still in the trace directory.
-pub fn record(request: Request, told: &mut dyn FnMut(Tell)) -> Result<Manifest, TraceError> {
-    record_with(request, With::default(), told)
+pub fn record(
+    request: Request,
+    progress: &mut dyn FnMut(RecordingProgress),
+) -> Result<Manifest, TraceError> {
+    record_with(request, With::default(), progress)
 }
 
 /// Optional parts of a recording.
@@ -88,7 +91,7 @@ pub struct Watch {
     /// Receives the records.
     pub tap: Tap,
     /// Receives the description of the recording.
-    pub about: Option<About>,
+    pub on_manifest: Option<OnManifest>,
 }
 
 impl Watch {
@@ -98,14 +101,14 @@ impl Watch {
         Self {
             every: PAUSE,
             tap,
-            about: None,
+            on_manifest: None,
         }
     }
 }
 
 /// Called at the start, and five times a second from then on, with what is known of the
 /// recording: its clock and costs, and the names that the program has given so far.
-pub type About = Box<dyn FnMut(&Manifest)>;
+pub type OnManifest = Box<dyn FnMut(&Manifest)>;
 
 /// As [`record()`], and passes the records to a watcher while they arrive.
 ///
@@ -114,13 +117,13 @@ pub type About = Box<dyn FnMut(&Manifest)>;
 pub fn record_watched(
     request: Request,
     watch: Watch,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Manifest, TraceError> {
     let with = With {
         watch: Some(watch),
         output: None,
     };
-    record_with(request, with, told)
+    record_with(request, with, progress)
 }
 
 /// As [`record()`], with optional parts.
@@ -130,7 +133,7 @@ pub fn record_watched(
 pub fn record_with(
     request: Request,
     with: With,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Manifest, TraceError> {
     ignore_file_limit();
     let session = Session::create(request.settings.clone())?;
@@ -138,21 +141,21 @@ pub fn record_with(
     // the last of them has ended.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD];
-    signals.extend(Running::snapshot_signal(&request.settings));
+    signals.extend(RecordingLoop::snapshot_signal(&request.settings));
     let mut signals = watch_signals(&signals)?;
-    let (mut running, child) = Running::begin(
+    let (mut recording, child) = RecordingLoop::begin(
         &request,
         session,
-        Of::Child,
+        Target::Child,
         |session, announces, functions| {
             let command = command(&request.command, with.output.as_ref())?;
             start(command, session, announces, functions)
         },
     )?;
-    running.is_of(child.id() as i32, false);
-    let pause = running.watched(with.watch);
-    let exit = watch(&mut running, child, &mut signals, pause, told);
-    running.finish(exit, told)
+    recording.is_of(child.id() as i32, false);
+    let pause = recording.watched(with.watch);
+    let exit = watch(&mut recording, child, &mut signals, pause, progress);
+    recording.finish(exit, progress)
 }
 
 /// The disposition of SIGXFSZ, the signal for a write beyond the file size limit, before it was
@@ -249,11 +252,11 @@ fn start(
 
 /// Drains until all children have ended, or until the second Ctrl-C.
 fn watch(
-    running: &mut Running,
+    recording: &mut RecordingLoop,
     child: Child,
     signals: &mut SignalsInfo<WithOrigin>,
     pause: Duration,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> manifest::Exit {
     let mut exit = manifest::Exit {
         status: None,
@@ -268,19 +271,19 @@ fn watch(
                 continue;
             }
             if origin.signal == libc::SIGRTMIN() {
-                running.snapshot();
+                recording.snapshot();
                 continue;
             }
             exit.interrupted |= matches!(origin.signal, SIGINT | SIGTERM | SIGQUIT | SIGHUP);
             interrupts += u32::from(origin.signal == SIGINT);
             pass_on(&origin, main);
         }
-        let moved = running.round(told);
+        let moved = recording.round(progress);
         let all_ended = reap(main, &mut exit);
         if all_ended || interrupts >= 2 {
             return exit;
         }
-        running.pause(moved, pause);
+        recording.pause(moved, pause);
     }
 }
 

@@ -9,8 +9,8 @@ use undertick_ring::{Kind, Overflow, Record};
 use crate::TraceError;
 use crate::accounts::ACCOUNTS_FILE;
 use crate::block::{self, BlockHeader, Next};
-use crate::ended::ENDED_FILES;
-use crate::keep::RAW_FILE;
+use crate::exited_threads::EXITED_THREADS_FILES;
+use crate::finalize::RAW_FILE;
 use crate::pool_map::PoolMap;
 use crate::ring_map::RingMap;
 use crate::trace_dir::TraceDir;
@@ -49,7 +49,7 @@ pub(crate) fn recover(
     let mut left = Left::default();
     let length = trace.length(RAW_FILE);
     let accounts = [ACCOUNTS_FILE];
-    if length == 0 && (ENDED_FILES.iter().chain(&accounts)).all(|file| !trace.has(file)) {
+    if length == 0 && (EXITED_THREADS_FILES.iter().chain(&accounts)).all(|file| !trace.has(file)) {
         return Ok(left); // a recording that begins
     }
     left.there = (rings_of(pool).into_iter().flatten())
@@ -57,7 +57,7 @@ pub(crate) fn recover(
         .collect();
     if overflow == Overflow::Overwrite {
         // Its rings are read completely when it ends: these are read once more.
-        for file in ENDED_FILES.into_iter().chain([RAW_FILE]) {
+        for file in EXITED_THREADS_FILES.into_iter().chain([RAW_FILE]) {
             left.raw_bytes = without(trace, file, &left.there)?;
         }
         return Ok(left);

@@ -22,12 +22,12 @@ use undertick_clock::facts::Facts;
 use crate::TraceError;
 use crate::accounts::{self, Program};
 use crate::attach::end_is_wanted;
-use crate::door::{self, Door, has_ended};
-use crate::keep::RAW_FILE;
+use crate::attach_page::{self, AttachPage, has_ended};
+use crate::finalize::RAW_FILE;
 use crate::manifest::{Exit, Manifest, State};
 use crate::read::read_manifest;
-use crate::record::{Tell, watch_signals};
-use crate::running::{PAUSE, Running};
+use crate::record::{RecordingProgress, watch_signals};
+use crate::recording_loop::{PAUSE, RecordingLoop};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
@@ -53,7 +53,7 @@ pub(crate) fn clock_named(trace: &Path, manifest: &Manifest) -> Result<ClockId, 
 pub fn resume(
     path: &Path,
     facts: &Facts,
-    told: &mut dyn FnMut(Tell),
+    progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Manifest, TraceError> {
     let name = path.display();
     let trace = TraceDir::open(path)?;
@@ -71,32 +71,32 @@ pub fn resume(
         )));
     }
     let dir = session_identity::take(&trace, &manifest).map_err(|why| why.error(path))?;
-    let left = Left::of(&trace, &manifest, facts.clock, dir)?;
+    let left = Left::find(&trace, &manifest, facts.clock, dir)?;
     let settings = left.session.settings().clone();
     let mut signals = vec![SIGINT, SIGTERM, SIGHUP, SIGQUIT];
-    signals.extend(Running::snapshot_signal(&settings));
+    signals.extend(RecordingLoop::snapshot_signal(&settings));
     let mut signals = watch_signals(&signals)?;
     left.session.switch(true);
     let pid = left.program.pid;
     let ended = left.ended;
-    let mut running = Running::again(trace, left.session, manifest, facts.clock, lock)?;
+    let mut recording = RecordingLoop::again(trace, left.session, manifest, facts.clock, lock)?;
     if ended.is_some() {
-        running.watch_kernel(facts, pid)?;
+        recording.watch_kernel(facts, pid)?;
     }
     let interrupted = loop {
         let is_over = ended.as_ref().is_none_or(has_ended);
-        running.search_orphans(is_over);
-        let moved = running.round(told);
+        recording.search_orphans(is_over);
+        let moved = recording.round(progress);
         // Child processes have their own rings, and may continue to run.
-        if is_over && !running.has_rings() {
+        if is_over && !recording.has_rings() {
             break false;
         }
-        if end_is_wanted(&mut running, &mut signals) {
+        if end_is_wanted(&mut recording, &mut signals) {
             break true;
         }
-        running.pause(moved, PAUSE);
+        recording.pause(moved, PAUSE);
     };
-    running.finish(exit(interrupted), told)
+    recording.finish(exit(interrupted), progress)
 }
 
 const fn exit(interrupted: bool) -> Exit {
@@ -179,7 +179,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(
+    fn find(
         trace: &TraceDir,
         manifest: &Manifest,
         clock: ClockId,
@@ -192,12 +192,12 @@ impl Left {
             )));
         };
         let ended = alive(&program);
-        let doors = match program.attached && ended.is_some() {
-            true => doors_to(dir.path(), program.pid)?,
+        let attach_pages = match program.attached && ended.is_some() {
+            true => attach_pages_to(dir.path(), program.pid)?,
             false => Vec::new(),
         };
         // A recorder that has attached to the program since has taken the rings away.
-        let ended = ended.filter(|_| !program.attached || !doors.is_empty());
+        let ended = ended.filter(|_| !program.attached || !attach_pages.is_empty());
         let files = Files::open(&dir).map_err(|error| {
             let name = trace.path().display();
             match error {
@@ -207,7 +207,7 @@ impl Left {
                 other => other,
             }
         })?;
-        let session = Session::reopen(dir, files, doors, &manifest.recorder, clock)?;
+        let session = Session::reopen(dir, files, attach_pages, &manifest.recorder, clock)?;
         Ok(Self {
             session,
             program,
@@ -230,9 +230,9 @@ pub(crate) fn started(pid: i32) -> Option<u64> {
 }
 
 /// The attach pages of a program that lead to a session.
-pub(crate) fn doors_to(dir: &Path, pid: i32) -> Result<Vec<Door>, TraceError> {
-    let (_, doors) = door::Program::find(pid)?;
-    Ok((doors.into_iter())
-        .filter_map(|mut door| door.reenter(dir).then_some(door))
+pub(crate) fn attach_pages_to(dir: &Path, pid: i32) -> Result<Vec<AttachPage>, TraceError> {
+    let (_, attach_pages) = attach_page::Program::find(pid)?;
+    Ok((attach_pages.into_iter())
+        .filter_map(|mut attach_page| attach_page.reenter(dir).then_some(attach_page))
         .collect())
 }

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, Recor
 use undertick_ring::{DeschedFlag, Kind as RecordKind, Record};
 
 use crate::block::{self, BlockHeader, Group, Keys, Next, Sink};
-use crate::coded::Coded;
+use crate::palette_block::PaletteBlock;
 use crate::schema::{Kind, event_schema};
 
 /// The rows of a ring: columns of equal length.
@@ -39,7 +39,7 @@ pub struct Key {
 
 impl Key {
     /// Decodes a word; `None` for a continuation, which is not a row by itself.
-    pub(crate) fn of(word: u32) -> Option<Self> {
+    pub(crate) fn from_word(word: u32) -> Option<Self> {
         let record = Record::from_words([0, u64::from(word) << 32]);
         (record.kind != RecordKind::Continuation).then(|| Self {
             kind: record.kind as i8,
@@ -154,7 +154,12 @@ impl Rows {
     ///
     /// # Panics
     /// The block has fewer rows.
-    pub fn push_coded(&mut self, header: BlockHeader, block: &Coded, rows: Range<usize>) {
+    pub fn push_palette_block(
+        &mut self,
+        header: BlockHeader,
+        block: &PaletteBlock,
+        rows: Range<usize>,
+    ) {
         self.ts.extend_from_slice(&block.ts()[rows.clone()]);
         let payloads = block.payload()[rows.clone()].iter();
         self.payload
@@ -281,7 +286,7 @@ struct Plain<'a> {
 impl Sink for Plain<'_> {
     fn palette(&mut self, words: &[u32]) -> Option<()> {
         for (key, &word) in self.keys.iter_mut().zip(words) {
-            *key = Key::of(word)?;
+            *key = Key::from_word(word)?;
         }
         Some(())
     }
@@ -311,7 +316,7 @@ impl Sink for Plain<'_> {
             }
             Keys::Words(words) => {
                 for &word in words.as_chunks().0 {
-                    rows.key(Key::of(u32::from_le_bytes(word))?);
+                    rows.key(Key::from_word(u32::from_le_bytes(word))?);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::keep::MANIFEST_FILE;
+use crate::finalize::MANIFEST_FILE;
 
 /// Whether this is a trace, complete or not, or is named like one.
 #[must_use]

@@ -16,9 +16,9 @@ use undertick_ring::Overflow;
 use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::TraceError;
+use crate::attach_page::AttachPage;
 use crate::control_page::{ControlPage, open_control};
-use crate::door::Door;
-use crate::keep::MANIFEST_FILE;
+use crate::finalize::MANIFEST_FILE;
 use crate::manifest::{Name, Thread};
 use crate::pool::Pool;
 use crate::pool_map::PoolMap;
@@ -40,7 +40,7 @@ pub struct Session {
     names: File,
     /// The attach pages of programs that were started without a session; they replace the control
     /// page.
-    doors: Vec<Door>,
+    attach_pages: Vec<AttachPage>,
     /// User that owns the rings.
     owner: u32,
     /// The directory stays when the value is dropped.
@@ -112,7 +112,7 @@ impl Session {
     /// As [`Self::create`].
     pub(crate) fn create_for(
         settings: Settings,
-        doors: Vec<Door>,
+        attach_pages: Vec<AttachPage>,
         (owner, group): (u32, Option<u32>),
     ) -> Result<Self, TraceError> {
         let mut warnings = Vec::new();
@@ -128,7 +128,7 @@ impl Session {
             page,
             control,
             names,
-            doors,
+            attach_pages,
             owner,
             is_kept: false,
             is_on: AtomicBool::new(false),
@@ -157,10 +157,10 @@ impl Session {
         for rate in &session.settings.rates {
             sampled::set(&session.page, *rate)?;
         }
-        for door in &session.doors {
-            session.prepare(door)?;
+        for attach_page in &session.attach_pages {
+            session.prepare(attach_page)?;
         }
-        if session.doors.is_empty() {
+        if session.attach_pages.is_empty() {
             session.switch(true);
         }
         Ok(session)
@@ -174,7 +174,7 @@ impl Session {
             .map_err(TraceError::io(&path, "cannot set its size"))?;
         let names = dir.create(layout::NAMES_FILE)?;
         let page =
-            ControlPage::of(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
+            ControlPage::map(&file).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
         Ok((file, page, names))
     }
 
@@ -182,7 +182,7 @@ impl Session {
     pub(crate) fn reopen(
         dir: SessionDir,
         files: Files,
-        doors: Vec<Door>,
+        attach_pages: Vec<AttachPage>,
         told: &crate::manifest::Recorder,
         clock: ClockId,
     ) -> Result<Self, TraceError> {
@@ -194,7 +194,7 @@ impl Session {
             page: files.page,
             control: files.control,
             names: files.names,
-            doors,
+            attach_pages,
             owner,
             is_kept: false,
             is_on: AtomicBool::new(false),
@@ -218,13 +218,13 @@ impl Session {
     }
 
     /// Prepares the control page of an attach page; nothing is recorded with it yet.
-    fn prepare(&self, door: &Door) -> Result<(), TraceError> {
-        let page = door.page();
+    fn prepare(&self, attach_page: &AttachPage) -> Result<(), TraceError> {
+        let page = attach_page.control_page();
         page.field_u32(control::OFF_ON)
             .store(control::NONE, Ordering::SeqCst);
-        if let Some(dir) = door.left_behind() {
+        if let Some(dir) = attach_page.left_behind() {
             remove_left_behind(&dir, self.owner);
-            door.leave();
+            attach_page.leave();
         }
         self.fill_control(page);
         page.field_u32(control::OFF_ONE_IN)
@@ -247,32 +247,40 @@ impl Session {
     /// # Errors
     /// The directory's name is too long.
     pub(crate) fn enter(&mut self) -> Result<(), TraceError> {
-        let names: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
+        let names: Vec<u8> = self
+            .attach_pages
+            .iter()
+            .flat_map(|attach_page| attach_page.names().0)
+            .collect();
         let path = self.dir.path().join(layout::NAMES_FILE);
         (self.names.write_all_at(&names, 0)).map_err(TraceError::io(&path, "cannot write"))?;
-        for door in &mut self.doors {
-            door.enter(self.dir.path())?;
+        for attach_page in &mut self.attach_pages {
+            attach_page.enter(self.dir.path())?;
         }
         Ok(())
     }
 
     /// Keeps the program from making more rings.
-    pub(crate) fn close_doors(&self) {
-        self.doors.iter().for_each(Door::leave);
+    pub(crate) fn leave_attach_pages(&self) {
+        self.attach_pages.iter().for_each(AttachPage::leave);
     }
 
     /// Passes sampling rates that were requested during the recording to the attach pages.
     pub(crate) fn pass_rates_on(&self) {
-        for door in &self.doors {
-            sampled::copy(&self.page, door.page());
+        for attach_page in &self.attach_pages {
+            sampled::copy(&self.page, attach_page.control_page());
         }
     }
 
     /// Returns the names that the program gave, by event and by thread.
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
         let (mut log, _) = crate::names::log(&self.dir, &self.names);
-        log.extend(self.doors.iter().flat_map(|door| door.names().0));
-        let (mut events, threads) = crate::names::told(&log);
+        log.extend(
+            self.attach_pages
+                .iter()
+                .flat_map(|attach_page| attach_page.names().0),
+        );
+        let (mut events, threads) = crate::names::parse_log(&log);
         if !self.is_attached() {
             events.extend(crate::functions::names(self.dir.path()));
         }
@@ -330,11 +338,15 @@ impl Session {
     }
 
     /// Writes the state of the attach pages to the session directory, for observers.
-    pub(crate) fn tell_of_doors(&self) {
+    pub(crate) fn write_attach_page_state(&self) {
         if !self.is_attached() {
             return;
         }
-        let names: Vec<u8> = self.doors.iter().flat_map(|door| door.names().0).collect();
+        let names: Vec<u8> = self
+            .attach_pages
+            .iter()
+            .flat_map(|attach_page| attach_page.names().0)
+            .collect();
         let about = self.names.metadata();
         if about.is_ok_and(|about| about.len() != names.len() as u64) {
             let _ = self.names.write_all_at(&names, 0);
@@ -347,32 +359,40 @@ impl Session {
     /// The number of names lost because an attach page, or the program's file size limit, had no
     /// room for them.
     pub(crate) fn names_lost(&self) -> u32 {
-        let of_doors: u32 = self.doors.iter().map(|door| door.names().1).sum();
+        let of_attach_pages: u32 = self
+            .attach_pages
+            .iter()
+            .map(|attach_page| attach_page.names().1)
+            .sum();
         let of_log = self.page.field_u32(control::OFF_NAMES_LOST);
-        of_doors.saturating_add(of_log.load(Ordering::Relaxed))
+        of_attach_pages.saturating_add(of_log.load(Ordering::Relaxed))
     }
 
     /// Maps the pages by which points are switched once more.
     pub(crate) fn pages_again(&self) -> Result<Vec<ControlPage>, TraceError> {
-        if self.doors.is_empty() {
+        if self.attach_pages.is_empty() {
             let path = || self.dir.path().join(layout::CONTROL_FILE);
-            let page = ControlPage::of(&self.control);
+            let page = ControlPage::map(&self.control);
             return Ok(vec![
                 page.map_err(|e| TraceError::io(&path(), "cannot map")(e.into()))?,
             ]);
         }
-        self.doors.iter().map(Door::page_again).collect()
+        self.attach_pages
+            .iter()
+            .map(AttachPage::map_control_page)
+            .collect()
     }
 
     /// The control pages to which the programs write.
     fn pages(&self) -> impl Iterator<Item = &ControlPage> {
-        let own = self.doors.is_empty().then_some(&self.page);
-        own.into_iter().chain(self.doors.iter().map(Door::page))
+        let own = self.attach_pages.is_empty().then_some(&self.page);
+        own.into_iter()
+            .chain(self.attach_pages.iter().map(AttachPage::control_page))
     }
 
     /// Whether the recorded program was already running, and so may continue afterwards.
     pub(crate) const fn is_attached(&self) -> bool {
-        !self.doors.is_empty()
+        !self.attach_pages.is_empty()
     }
 
     fn fill_control(&self, page: &ControlPage) {
@@ -479,7 +499,7 @@ impl Drop for Session {
         // Programs that continue stop writing, and threads that wait are released.
         self.switch(false);
         self.let_go();
-        self.close_doors();
+        self.leave_attach_pages();
         if self.is_attached() && !self.is_kept {
             self.pool_map.empty(); // the program has it mapped still
         }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::TraceError;
-use crate::keep::MANIFEST_FILE;
+use crate::finalize::MANIFEST_FILE;
 use crate::manifest::{Manifest, SessionIdentity};
 use crate::session_dir::SessionDir;
 use crate::trace_dir::TraceDir;

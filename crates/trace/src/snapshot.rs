@@ -33,17 +33,17 @@ use crate::TraceError;
 use crate::accounts;
 use crate::block::{self, BlockHeader};
 use crate::control_page::open_control;
-use crate::ended::ENDED_FILES;
-use crate::keep::{self, RAW_FILE};
+use crate::exited_threads::EXITED_THREADS_FILES;
+use crate::finalize::{self, RAW_FILE};
 use crate::kernel;
 use crate::manifest::{self, Manifest, State};
 use crate::names;
 use crate::pool_map::PoolMap;
 use crate::read::read_manifest;
+use crate::recording_loop::{anchor, flight, merge_names, remove_empty};
 use crate::recover::{each_block, rings_of};
 use crate::ring_drain::copy;
 use crate::ring_map::RingMap;
-use crate::running::{anchor, flight, merge_names, remove_empty};
 use crate::sampled;
 use crate::session::SessionDir;
 use crate::session_identity::{self, NotTaken};
@@ -62,7 +62,7 @@ const MOST_TRIES: u32 = 1000;
 pub fn snapshot(
     trace: &Path,
     out: &Path,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let mut manifest = read_manifest(trace)?;
     let opened = session_of(trace, &manifest)?;
@@ -78,7 +78,7 @@ pub fn snapshot(
     let made = make(&of, &opened, &new, &mut manifest);
     // From here on the recorder may take rings away.
     drop(lock);
-    let made = made.and_then(|_lock| keep::finish(&new, &mut manifest, told));
+    let made = made.and_then(|_lock| finalize::finish(&new, &mut manifest, progress));
     if let Err(error) = made {
         accounts::remove(&new);
         remove_empty(out);
@@ -228,11 +228,11 @@ fn make(
     manifest.clock.anchors.extend(clock.and_then(anchor));
     kernel::raw::copy(trace, out)?;
 
-    let told = accounts::read(trace);
-    let (given_up, mut ended) = (told.given_up, told.ended);
+    let written = accounts::read(trace);
+    let (given_up, mut ended) = (written.given_up, written.ended);
     // A recorder that was killed may have left both a ring and its stored events.
     ended.retain(|ring, _| !there.contains(&(*ring as u32)));
-    for file in ENDED_FILES {
+    for file in EXITED_THREADS_FILES {
         each_block(trace, file, |header, block| {
             if there.contains(&header.ring) {
                 return Ok(());
@@ -262,7 +262,7 @@ fn make(
     manifest.names = merge_names(names, &manifest.names);
     manifest.threads = threads;
     flight(manifest, given_up, Some(unix_ns));
-    keep::write_manifest(out, manifest)?;
+    finalize::write_manifest(out, manifest)?;
     Ok(lock)
 }
 

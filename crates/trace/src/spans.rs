@@ -24,8 +24,8 @@ use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
 use crate::TraceError;
+use crate::finalize::parquet_error;
 use crate::input::{self, Kind};
-use crate::keep::parquet_error;
 use crate::manifest::Part;
 
 /// Directory of the spans inside a trace.
@@ -37,7 +37,7 @@ pub const VERSION: u32 = 2;
 
 /// The description of how the spans of a trace were made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct SpansDescription {
     /// [`VERSION`].
     pub version: u32,
     /// Version of Undertick that wrote them.
@@ -97,13 +97,13 @@ impl Spans {
     }
 }
 
-/// The spans that are stored in a trace, if they match `about`.
+/// The spans that are stored in a trace, if they match `description`.
 #[must_use]
-pub fn find(trace: &Path, about: &About) -> Option<Spans> {
+pub fn find(trace: &Path, description: &SpansDescription) -> Option<Spans> {
     let dir = trace.join(SPANS_DIR);
     let text = input::text(&dir.join(ABOUT_FILE), Kind::ABOUT).ok()?;
-    let found: About = serde_json::from_str(&text).ok()?;
-    (found == *about).then_some(Spans {
+    let found: SpansDescription = serde_json::from_str(&text).ok()?;
+    (found == *description).then_some(Spans {
         dir,
         _temporary: None,
     })
@@ -176,10 +176,10 @@ impl Writing {
     ///
     /// # Errors
     /// The directory cannot be written.
-    pub fn finish(self, about: &About) -> Result<Spans, TraceError> {
+    pub fn finish(self, description: &SpansDescription) -> Result<Spans, TraceError> {
         let written = self.temporary.path().to_owned();
         let failed = || TraceError::io(&written, "cannot write");
-        let text = serde_json::to_string_pretty(about)
+        let text = serde_json::to_string_pretty(description)
             .map_err(|e| TraceError::damaged(&written.join(ABOUT_FILE), e))?;
         fs::write(written.join(ABOUT_FILE), text).map_err(failed())?;
         let Some(trace) = self.trace else {

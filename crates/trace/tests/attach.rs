@@ -8,7 +8,7 @@ use std::io::Read;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::running::{
+use common::attach_target::{
     ALL, Program, assert_complete, assert_nothing_left, recorded, ring_memory, sessions, uid,
 };
 use common::{alone, payloads, program, request, rows, settings};

@@ -9,7 +9,7 @@ use std::io::{BufRead, Read};
 use std::process::Command;
 use std::time::Duration;
 
-use common::running::{Program, assert_complete, recorded};
+use common::attach_target::{Program, assert_complete, recorded};
 use common::{Row, alone, program, request, rows, settings};
 use undertick_trace::Overflow;
 use undertick_trace::attach::{Attach, attach};
@@ -17,14 +17,14 @@ use undertick_trace::kernel::Wanted;
 use undertick_trace::sampled::Rate;
 use undertick_trace::schema::Kind;
 
-/// An executable and a library have a door each, as long as they are there.
+/// An executable and a library have an attach page each, as long as they are there.
 #[test]
 fn a_library_has_a_door_of_its_own() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let library = program("library.c", &["-shared", "-fPIC"]);
     let mut program = Program::start(Command::new(program("attach.c", &[])).arg(library));
-    let doors = |pid: i32| {
+    let attach_pages = |pid: i32| {
         let all = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
         let links = all.filter_map(|entry| fs::read_link(entry.path()).ok());
         links
@@ -38,7 +38,7 @@ fn a_library_has_a_door_of_its_own() {
         program.tell(load);
         // As long as it is loaded.
         let count = if load == "load 0" { 2 } else { 1 };
-        assert_eq!(doors(program.pid()), count, "{load}");
+        assert_eq!(attach_pages(program.pid()), count, "{load}");
         let trace = dir.path().join(format!("{round}.ut"));
         let (result, mut said) = recorded(&trace, &mut program, |program| {
             let mut commands = vec!["main 700", "events 10"];

@@ -8,13 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use common::attach_target::{Program, sessions};
 use common::flight::{Cells, ENDED, PID, STOP, WRITTEN, assert_accounts, assert_same, numbers_of};
-use common::running::{Program, sessions};
 use common::{alone, payloads, request, rows, settings};
 use undertick_trace::attach::{Attach, attach};
 use undertick_trace::kernel::Wanted;
 use undertick_trace::manifest::Manifest;
-use undertick_trace::record::{Tell, record};
+use undertick_trace::record::{RecordingProgress, record};
 use undertick_trace::snapshot::snapshot;
 use undertick_trace::{Overflow, TraceError};
 
@@ -257,7 +257,7 @@ fn a_signal_makes_a_numbered_snapshot() {
         let _stop = cells.stop_if_failed();
         let recorder = scope.spawn(move || {
             record(request, &mut |it| {
-                if let Tell::Snapshot(made) = it {
+                if let RecordingProgress::Snapshot(made) = it {
                     tell.send(made).unwrap();
                 }
             })
@@ -323,7 +323,7 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
             program.tell(&format!("main {count}"));
             program.tell("name 77");
             all += count;
-            // The names at its door and the kernel's records follow in their time.
+            // The names in its attach page and the kernel's records follow in their time.
             std::thread::sleep(Duration::from_millis(300));
             let out = dir.path().join(format!("a-{round}.ut"));
             let manifest = snapshot(&trace, &out, &mut |_| {}).unwrap();

@@ -12,9 +12,9 @@ use undertick_ring::{DeschedFlag, Kind, Record};
 use undertick_trace::TraceError;
 use undertick_trace::hosts::exchanges::SyncFile;
 use undertick_trace::hosts::merge::{Merge, merge};
-use undertick_trace::made::{Made, MadeRing, write};
 use undertick_trace::manifest::{Clock, Host, Manifest, Name};
 use undertick_trace::read::Trace;
+use undertick_trace::synthetic::{SyntheticRing, SyntheticTrace, write};
 
 /// A host: what its clock shows at each true time.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl Simulated {
             kind: Kind::Instant,
             descheduled: DeschedFlag::No,
         };
-        let ring = |ring: u32| MadeRing {
+        let ring = |ring: u32| SyntheticRing {
             pid: self.pid,
             tid: self.pid + ring as i32,
             name: format!("thread {ring} of {}", self.name),
@@ -64,7 +64,7 @@ impl Simulated {
                 .collect(),
             true_ns: Vec::new(),
         };
-        let made = Made {
+        let made = SyntheticTrace {
             host: Host {
                 name: self.name.to_owned(),
                 kernel: String::new(),

@@ -14,21 +14,21 @@ const THREADS: usize = 8;
 /// What was recorded, by the name that its process has for it: begins, ends and points; and
 /// the numbers of that name.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+struct Counts {
     begins: usize,
     ends: usize,
     points: usize,
     numbers: BTreeSet<i32>,
 }
 
-fn recorded(command: &[&str]) -> BTreeMap<String, Found> {
+fn recorded(command: &[&str]) -> BTreeMap<String, Counts> {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("n.ut");
     let manifest = run(&trace, command, settings(Overflow::Grow, 1 << 20, None)).unwrap();
     assert_eq!(manifest.exit.unwrap().status, Some(0), "{command:?}");
     let (manifest, rows) = rows(&trace);
     assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
-    let mut by_name = BTreeMap::<String, Found>::new();
+    let mut by_name = BTreeMap::<String, Counts>::new();
     for row in rows {
         let mut names = (manifest.names.iter())
             .filter(|name| {
@@ -37,13 +37,13 @@ fn recorded(command: &[&str]) -> BTreeMap<String, Found> {
             .map(|name| &*name.name);
         let name = names.next().unwrap_or("?");
         assert!(names.all(|other| other == name), "{name} is one of two");
-        let found = by_name.entry(name.to_owned()).or_default();
+        let counts = by_name.entry(name.to_owned()).or_default();
         match row.kind {
-            kind if kind == Kind::Begin as i8 => found.begins += 1,
-            kind if kind == Kind::End as i8 => found.ends += 1,
-            _ => found.points += 1,
+            kind if kind == Kind::Begin as i8 => counts.begins += 1,
+            kind if kind == Kind::End as i8 => counts.ends += 1,
+            _ => counts.points += 1,
         }
-        found.numbers.insert(row.event);
+        counts.numbers.insert(row.event);
     }
     by_name
 }
@@ -59,21 +59,21 @@ fn library(who: &str) -> String {
 
 /// All parts, in the program and in the child that it forks: each thread goes once through
 /// each.
-fn check_parts(by_name: &BTreeMap<String, Found>, parts: &[(&str, usize)], shared: usize) {
+fn check_parts(by_name: &BTreeMap<String, Counts>, parts: &[(&str, usize)], shared: usize) {
     let numbers: BTreeSet<i32> = (by_name.values())
-        .flat_map(|found| found.numbers.iter().copied())
+        .flat_map(|counts| counts.numbers.iter().copied())
         .collect();
     assert_eq!(numbers.len(), by_name.len(), "{by_name:?}");
     assert!(numbers.iter().all(|number| (16384..32767).contains(number)));
     assert_eq!(by_name.len(), parts.len() + 1, "{by_name:?}");
     for &(name, spans) in parts.iter().chain(&[("shared", shared)]) {
-        let found = &by_name[name];
+        let counts = &by_name[name];
         assert_eq!(
-            (found.begins, found.ends, found.points),
+            (counts.begins, counts.ends, counts.points),
             (spans, spans, 0),
             "{name}"
         );
-        assert_eq!(found.numbers.len(), 1, "{name}");
+        assert_eq!(counts.numbers.len(), 1, "{name}");
     }
 }
 
@@ -136,7 +136,7 @@ fn more_names_than_numbers() {
     assert_eq!(by_name.len(), 16383 + 1);
     assert_eq!(by_name["(other names)"].points, 16400 - 16383);
     for i in 0..16383 {
-        let found = &by_name[&format!("name {i}")];
-        assert_eq!((found.points, found.numbers.len()), (1, 1), "name {i}");
+        let counts = &by_name[&format!("name {i}")];
+        assert_eq!((counts.points, counts.numbers.len()), (1, 1), "name {i}");
     }
 }

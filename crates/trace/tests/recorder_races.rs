@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::running::{Program, recorded};
+use common::attach_target::{Program, recorded};
 use common::{alone, run, settings};
 use undertick_trace::Overflow;
 

@@ -23,7 +23,7 @@ pub struct Numbers {
 impl Numbers {
     /// Requests the numbers of a callsite's names. A span has its own name; an event has only its
     /// target and line.
-    fn of(metadata: &Metadata<'_>) -> Self {
+    fn request(metadata: &Metadata<'_>) -> Self {
         if metadata.is_span() {
             let name = metadata.name();
             Self {
@@ -117,7 +117,7 @@ impl Callsites {
             self.taken.fetch_sub(1, Ordering::Relaxed);
             return self.numbers(metadata);
         }
-        let numbers = Numbers::of(metadata);
+        let numbers = Numbers::request(metadata);
         self.numbers[place].store(numbers.packed(), Ordering::Relaxed);
         Some(numbers)
     }

@@ -7,9 +7,9 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use undertick_ring::layout::{control, ring};
 use undertick_ring::{Left, Writer, state};
 
-use crate::joining;
 use crate::pool::{close_ring, make_ring};
 use crate::process::{self, Session};
+use crate::session_switch;
 use crate::thread::{self, OneRing, Thread};
 
 /// Number of points until a ring that could not be made is tried again.
@@ -94,7 +94,7 @@ impl Drop for HeldSignals {
 /// `thread` is the calling thread's.
 pub(crate) unsafe fn is_joined(session: &Session, thread: *mut Thread) -> bool {
     // SAFETY: the calling thread's.
-    session.door().is_none() || process::switch() ^ unsafe { (*thread).on } <= control::MODE
+    session.attach_page().is_none() || process::switch() ^ unsafe { (*thread).on } <= control::MODE
 }
 
 /// Returns whether a jump left the frame that is writing to a ring; `here` is the stack pointer of
@@ -238,7 +238,7 @@ pub(crate) unsafe fn choose(
     unsafe {
         if !session.is_same_process() {
             // First event after fork: the child needs its own rings.
-            joining::forget(session, thread);
+            session_switch::forget(session, thread);
         }
         let both = [&raw mut (*thread).own, &raw mut (*thread).nested];
         for (which, one) in both.into_iter().enumerate() {

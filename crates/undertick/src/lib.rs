@@ -33,13 +33,13 @@
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod clock;
+mod attach_page;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod door;
+mod clock;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
@@ -52,18 +52,6 @@ mod giving_up;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod instance;
-#[cfg(all(
-    not(feature = "disable"),
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod joining;
-#[cfg(all(
-    not(feature = "disable"),
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod making;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
@@ -87,7 +75,19 @@ mod process;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+mod ring_allocation;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod sampled;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod session_switch;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",

@@ -383,7 +383,10 @@ pub(crate) fn make_ring(session: &Session, serial: u32, nested: bool) -> Option<
         put(ring::OFF_PID, libc::getpid() as u32);
         put(ring::OFF_TID, libc::syscall(libc::SYS_gettid) as u32);
     }
-    put(ring::OFF_PID_NAMESPACE, crate::making::pid_namespace());
+    put(
+        ring::OFF_PID_NAMESPACE,
+        crate::ring_allocation::pid_namespace(),
+    );
     put(ring::OFF_WRITER, 1);
     put(ring::OFF_SPAN_READINGS, ring::SPANS_WAIT);
     put(ring::OFF_NESTED, u32::from(nested));

@@ -8,12 +8,12 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
-use undertick_ring::layout::{self, control, door, names};
+use undertick_ring::layout::{self, attach_page, control, names};
 
-use crate::door::Door;
+use crate::attach_page::AttachPage;
 use crate::instance::{Instance, PAGE_BYTES, Pages};
-use crate::making::file_limit;
 use crate::pool::Wiped;
+use crate::ring_allocation::file_limit;
 
 /// Value while no thread has looked for a session yet: the first event takes the slow path.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
@@ -32,7 +32,7 @@ pub struct Session {
     pub armed: u64,
     /// Clock code of the session that was joined last.
     clock: AtomicU32,
-    place: Place,
+    location: Location,
     /// The numbers of names, of all instances; mapped at the start, because a sandbox may follow.
     names: Option<&'static crate::names::Table>,
     /// Key of the destructor that closes a thread's rings; [`NO_KEY`]: none.
@@ -42,11 +42,11 @@ pub struct Session {
 const NO_KEY: u32 = u32::MAX;
 
 /// Where the session is.
-enum Place {
+enum Location {
     /// In a directory that was known at the start of the program.
     Dir(CString),
     /// In the directory that an attaching recorder writes to this attach page.
-    Door(Door),
+    AttachPage(AttachPage),
 }
 
 // SAFETY: the pointers are to memory that stays mapped for the life of the
@@ -119,16 +119,16 @@ impl Session {
     }
 
     /// Returns the attach page of a program that was started without a session.
-    pub const fn door(&self) -> Option<&Door> {
-        match &self.place {
-            Place::Door(door) => Some(door),
-            Place::Dir(_) => None,
+    pub const fn attach_page(&self) -> Option<&AttachPage> {
+        match &self.location {
+            Location::AttachPage(attach_page) => Some(attach_page),
+            Location::Dir(_) => None,
         }
     }
 
     /// Returns whether a session had attached and is over.
     pub fn is_over(&self) -> bool {
-        self.door().is_some_and(Door::is_empty)
+        self.attach_page().is_some_and(AttachPage::is_empty)
     }
 
     /// Returns whether it is over and the collector has read all of it.
@@ -251,9 +251,11 @@ impl Session {
             used += bytes.len();
             Some(())
         };
-        match &self.place {
-            Place::Dir(dir) => put(dir.as_bytes())?,
-            Place::Door(door) => put(door.dir(&mut [0; door::MAX_DIR_BYTES])?)?,
+        match &self.location {
+            Location::Dir(dir) => put(dir.as_bytes())?,
+            Location::AttachPage(attach_page) => {
+                put(attach_page.dir(&mut [0; attach_page::MAX_DIR_BYTES])?)?
+            }
         }
         put(b"/")?;
         put(name.as_bytes())?;
@@ -273,7 +275,7 @@ const NO_ADVICE: i32 = 0x7ead;
 
 /// How a child is distinguished from its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum ForkDetection {
     ByPage,
     ByPid,
 }
@@ -283,15 +285,15 @@ enum Told {
 ///
 /// # Safety
 /// `page` is a mapping of ours, of `bytes` bytes.
-unsafe fn how_fork_is_told(page: *mut c_void, bytes: usize) -> Option<Told> {
+unsafe fn fork_detection(page: *mut c_void, bytes: usize) -> Option<ForkDetection> {
     // SAFETY: the caller's promise.
     unsafe {
         if libc::madvise(page, bytes, libc::MADV_WIPEONFORK) != 0 {
             return None;
         }
         Some(match libc::madvise(page, bytes, NO_ADVICE) {
-            0 => Told::ByPid,
-            _ => Told::ByPage,
+            0 => ForkDetection::ByPid,
+            _ => ForkDetection::ByPage,
         })
     }
 }
@@ -303,34 +305,37 @@ fn attach() -> Option<Session> {
     }
     let pages = Pages::take()?;
     // SAFETY: a page of our own.
-    let told = unsafe { how_fork_is_told(pages.first().cast::<c_void>(), PAGE_BYTES) };
-    let found = told.and_then(|told| {
-        let by_door = || Door::make().map(|(control, door)| (control, Place::Door(door)));
-        Some((told, open_session().or_else(by_door)?))
+    let detection = unsafe { fork_detection(pages.first().cast::<c_void>(), PAGE_BYTES) };
+    let found = detection.and_then(|detection| {
+        let by_attach_page = || {
+            AttachPage::make()
+                .map(|(control, attach_page)| (control, Location::AttachPage(attach_page)))
+        };
+        Some((detection, open_session().or_else(by_attach_page)?))
     });
-    let Some((told, (control_page, place))) = found else {
+    let Some((detection, (control_page, location))) = found else {
         pages.give_back();
         return None;
     };
-    let doors = if matches!(place, Place::Door(_)) {
-        door::BYTES
+    let attach_page_bytes = if matches!(location, Location::AttachPage(_)) {
+        attach_page::BYTES
     } else {
         0
     };
     let session = Session {
         control: control_page,
-        armed: pages.begin(control_page, (control::BYTES + doors) as usize),
+        armed: pages.begin(control_page, (control::BYTES + attach_page_bytes) as usize),
         pages,
-        by_pid: AtomicU32::new(match told {
-            Told::ByPage => 0,
-            Told::ByPid => std::process::id(),
+        by_pid: AtomicU32::new(match detection {
+            ForkDetection::ByPage => 0,
+            ForkDetection::ByPid => std::process::id(),
         }),
         clock: AtomicU32::new(0),
-        place,
+        location,
         names: crate::names::table(),
         key: AtomicU32::new(crate::thread::make_key().unwrap_or(NO_KEY)),
     };
-    let is_by_page = u32::from(told == Told::ByPage);
+    let is_by_page = u32::from(detection == ForkDetection::ByPage);
     session
         .wiped()
         .same_process
@@ -339,14 +344,14 @@ fn attach() -> Option<Session> {
         .field_u32(control::OFF_CLOCK)
         .load(Ordering::Relaxed);
     session.clock.store(clock, Ordering::Relaxed);
-    if let Some(door) = session.door() {
-        door.open();
+    if let Some(attach_page) = session.attach_page() {
+        attach_page.open();
     }
     Some(session)
 }
 
 /// Opens the control page of the session in which the program was started.
-fn open_session() -> Option<(*mut u8, Place)> {
+fn open_session() -> Option<(*mut u8, Location)> {
     let dir = std::env::var_os(layout::SESSION_ENV)?;
     if !dir.as_bytes().starts_with(b"/") || dir.len() > 200 {
         return None;
@@ -387,7 +392,7 @@ fn open_session() -> Option<(*mut u8, Place)> {
         unsafe { libc::munmap(page.cast(), control::BYTES as usize) };
         return None;
     }
-    Some((page, Place::Dir(dir)))
+    Some((page, Location::Dir(dir)))
 }
 
 /// Runs when the program is loaded, so that a recorder finds an attach page before the first event.
@@ -412,8 +417,8 @@ static AT_END: extern "C" fn() = {
                 // what is gone.
                 unsafe { libc::pthread_key_delete(key) };
             }
-            if let Some(door) = session.door() {
-                door.close();
+            if let Some(attach_page) = session.attach_page() {
+                attach_page.close();
             }
             session.pages.leave();
         }
@@ -493,8 +498,8 @@ pub fn append_name(what: u16, event: u16, text: &str) {
     record[8..12].copy_from_slice(&pid.to_le_bytes());
     record[12..16].copy_from_slice(&tid.to_le_bytes());
     record[16..16 + cut].copy_from_slice(&text.as_bytes()[..cut]);
-    if let Some(door) = session.door() {
-        return door.keep_name(&record[..names::HEADER_BYTES + cut]);
+    if let Some(attach_page) = session.attach_page() {
+        return attach_page.keep_name(&record[..names::HEADER_BYTES + cut]);
     }
     let is_kept = session.with_path(layout::NAMES_FILE, |path| {
         let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;

@@ -10,9 +10,9 @@ use undertick_ring::{Kind, Mapped, state};
 
 use crate::clock;
 use crate::giving_up;
-use crate::joining;
 use crate::pool::Pool;
 use crate::process::{self, Session};
+use crate::session_switch;
 use crate::thread::{Job, Reading, THREAD, Thread, put_in_own, record, record_slow};
 
 /// A cell of the ring's header, as layout.rs describes it.
@@ -262,7 +262,7 @@ unsafe fn begin_otherwise(thread: *mut Thread, cell: &Cell, event: u16) {
         unsafe { begin_slow(thread, event, false, giving_up::stack_pointer()) };
     } else if let Some(session) = process::current().filter(|session| session.is_read()) {
         // SAFETY: the calling thread's.
-        unsafe { joining::leave(session, thread, giving_up::stack_pointer()) };
+        unsafe { session_switch::leave(session, thread, giving_up::stack_pointer()) };
     }
 }
 
@@ -351,7 +351,7 @@ unsafe fn begin_slow(thread: *mut Thread, event: u16, counted: bool, here: u32) 
     // SAFETY: as `thread::record`: the state tells whether `own` is free.
     unsafe {
         let joined = (*thread).on;
-        let on = joining::is_on(thread, process::switch(), event);
+        let on = session_switch::is_on(thread, process::switch(), event);
         // The count belongs to the previous session.
         let counted = counted && (*thread).on == joined;
         let own = &raw mut (*thread).own;

@@ -11,11 +11,11 @@ use undertick_ring::{DeschedFlag, Kind, Mapped, Overflow, Record, Writer, state}
 
 use crate::clock;
 use crate::giving_up;
-use crate::joining::{self, is_on};
-use crate::making::Supply;
 use crate::pool::{Pool, close_ring};
 use crate::process::{self, Session};
+use crate::ring_allocation::Supply;
 use crate::sampled;
+use crate::session_switch::{self, is_on};
 
 /// How the clock is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub(crate) struct Thread {
     /// Value of the switch while all events are recorded of the session that this thread has
     /// joined.
     pub(crate) on: u32,
-    pub(crate) leaving: joining::Leaving,
+    pub(crate) leaving: session_switch::Leaving,
     /// Number of points that found `own` being written.
     pub(crate) interrupted: u32,
     /// Number of times that the thread's destructor was called.
@@ -139,7 +139,7 @@ thread_local! {
             nested: OneRing::new(),
             sampling: sampled::Sampling::NONE,
             on: control::ALL,
-            leaving: joining::Leaving::NONE,
+            leaving: session_switch::Leaving::NONE,
             interrupted: 0,
             ends: 0,
         })
@@ -222,12 +222,12 @@ fn record_end(kind: Kind, event: u16, payload: u32, reading: Reading) {
         if (*own).state() == state::READY
             && let Some(session) = process::current()
             // Points that are switched off must not read the clock: the difference is their cost.
-            && (reading != Reading::Waiting || joining::is_on_here(thread, session, event))
+            && (reading != Reading::Waiting || session_switch::is_on_here(thread, session, event))
         {
             (*own).enter();
             let readings = read(session, reading);
             compiler_fence(Ordering::SeqCst);
-            if joining::is_on_here(thread, session, event)
+            if session_switch::is_on_here(thread, session, event)
                 && session.is_surely_same_process()
                 && state::is_writing((*own).state())
                 && !(*own).writer.needs_room()
@@ -747,7 +747,7 @@ unsafe extern "C" fn end_of_thread(thread: *mut c_void) {
         (*thread).ends += 1;
         let is_last = (*thread).ends >= DESTRUCTOR_ROUNDS;
         if !session.is_same_process() {
-            joining::forget(session, thread);
+            session_switch::forget(session, thread);
         }
         let both = [&raw mut (*thread).own, &raw mut (*thread).nested];
         for one in both {

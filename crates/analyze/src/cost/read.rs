@@ -59,7 +59,7 @@ pub(crate) enum Ends {
 pub(crate) const ENDS: usize = 5;
 
 impl Ends {
-    pub(crate) fn of(start: Reading, end: Reading) -> Self {
+    pub(crate) fn from_readings(start: Reading, end: Reading) -> Self {
         match (start, end) {
             (Reading::Plain, Reading::Plain) => Self::Plain,
             (Reading::Ordered, Reading::Ordered) => Self::Ordered,
@@ -84,7 +84,7 @@ impl Inner {
 
     /// [`Self::EVENT`] for 1, [`Self::SPAN`] for 0; without a branch.
     #[inline]
-    pub(crate) fn of(is_event: u8) -> Self {
+    pub(crate) fn one_reading(is_event: u8) -> Self {
         Self(1 << (is_event * 32))
     }
 

@@ -7,7 +7,7 @@ use undertick_report::document::Slowed;
 use super::POINT;
 use super::read::{ENDS, Ends, Inner};
 use super::table::{CostTable, Taken};
-use crate::beside::DRIFT_ERROR;
+use crate::pair_correction::DRIFT_ERROR;
 use crate::tally::Sample;
 
 /// Mean cost of the points inside the samples of an interval, measured by switching them
@@ -24,11 +24,11 @@ pub(crate) struct InPlace {
 
 impl InPlace {
     /// Makes it from the measured slow-down; `share` of the samples began while points were on.
-    pub(crate) fn of(slowed: &Slowed, share: f64) -> Option<Self> {
+    pub(crate) fn from_slowed(slowed: &Slowed, share: f64) -> Option<Self> {
         // Without points inside, or for the kernel's events, it is another cost.
         slowed.per_point.as_ref()?;
         (share > 0.0).then(|| Self {
-            cost: Cost::of(&slowed.by).times(share),
+            cost: Cost::from_estimate(&slowed.by).times(share),
             points: slowed.points * share,
             on: share,
         })
@@ -63,15 +63,15 @@ impl Costs {
     #[inline]
     pub(crate) fn add(&mut self, sample: &Sample, taken: Taken) {
         self.inner_counted = self.inner_counted.saturating_add(sample.sampling.inside);
-        if let Some(told) = taken.beside {
+        if let Some(pair_cost) = taken.pair_cost {
             self.by_pairs[sample.ends as usize] += 1;
-            if let Some(pairs) = told.pairs {
+            if let Some(pairs) = pair_cost.pairs {
                 self.believed += 1;
                 for (sum, ticks) in self.pairs.iter_mut().zip(pairs) {
                     *sum += u64::from(ticks);
                 }
             }
-            self.told += i128::from(told.own);
+            self.told += i128::from(pair_cost.own);
             self.rounded += i128::from(taken.ticks);
         } else {
             self.samples[sample.ends as usize] += 1;
@@ -91,7 +91,7 @@ impl Costs {
     /// As [`Self::add`], for `n` samples between such ends. `inside` is the number of records
     /// that each held, none of them serialised; `rounded` ticks were subtracted from those that
     /// held any.
-    pub(crate) fn add_plain(&mut self, ends: Ends, inside: &[Inner], rounded: i64) {
+    pub(crate) fn add_fast_samples(&mut self, ends: Ends, inside: &[Inner], rounded: i64) {
         let filled = inside.iter().map(|&i| u64::from(i != Inner::NONE));
         self.samples[ends as usize] += inside.len() as u64;
         self.filled[ends as usize] += filled.sum::<u64>();
@@ -144,11 +144,11 @@ impl Costs {
                 *span = dosed;
             }
         }
-        if let Some(beside) = &mut table.beside
-            && let Some((least, error)) = beside.small
+        if let Some(pair_correction) = &mut table.pair_correction
+            && let Some((least, error)) = pair_correction.small
             && mean_ns < least
         {
-            beside.error = error;
+            pair_correction.error = error;
         }
         let inner = self.inner(&table, in_place);
         self.ends(&table).and(inner)
@@ -207,7 +207,9 @@ impl Costs {
     /// Whether the cost subtracted from samples of `mean_ns` is one about which the two
     /// calibrations contradict each other.
     pub(crate) fn is_disputed(&self, table: &CostTable, mean_ns: f64) -> bool {
-        let small = table.beside.and_then(|beside| beside.small);
+        let small = table
+            .pair_correction
+            .and_then(|pair_correction| pair_correction.small);
         if self.by_pairs.iter().any(|&n| n > 0) && small.is_some_and(|(least, _)| mean_ns < least) {
             return true;
         }
@@ -231,19 +233,19 @@ impl Costs {
         let told = self.told as f64 / f64::from(1 << POINT) * table.ns_per_tick / n;
         let with_pairs = self.by_pairs.iter().sum::<u64>() as f64;
         let share = with_pairs / n;
-        let (drift, error) = match table.beside.filter(|_| with_pairs > 0.0) {
-            Some(beside) => {
+        let (drift, error) = match table.pair_correction.filter(|_| with_pairs > 0.0) {
+            Some(pair_correction) => {
                 let drift = if self.believed > 0 {
                     let means = self.pairs.map(|sum| sum as f64 / self.believed as f64);
-                    beside.drift(means) * table.ns_per_tick
+                    pair_correction.drift(means) * table.ns_per_tick
                 } else {
                     0.0
                 };
                 let unsure = DRIFT_ERROR * drift.abs();
                 let error = Cost {
-                    below: beside.error.below + unsure,
-                    above: beside.error.above + unsure,
-                    ..beside.error
+                    below: pair_correction.error.below + unsure,
+                    above: pair_correction.error.above + unsure,
+                    ..pair_correction.error
                 };
                 (drift, error.times(share))
             }

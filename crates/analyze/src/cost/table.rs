@@ -6,7 +6,7 @@ use undertick_units::Estimate;
 
 use super::POINT;
 use super::read::{ENDS, Ends, Inner, Recorded};
-use crate::beside::Beside;
+use crate::pair_correction::PairCorrection;
 use crate::tally::Sample;
 
 /// Costs per sample: exact in nanoseconds for sums, in fixed-point ticks for single samples.
@@ -23,7 +23,7 @@ pub(crate) struct CostTable {
     /// Whether the two calibrations contradict each other, by [`Ends`].
     pub(crate) disagree: [bool; ENDS],
     /// What is subtracted instead from samples with pairs of readings.
-    pub(crate) beside: Option<Beside>,
+    pub(crate) pair_correction: Option<PairCorrection>,
     /// By [`Ends`]: spans of this much work or more, ns, have the cost measured beside known
     /// doses, whatever a span around nothing costs.
     pub(super) worked: [Option<(f64, Cost)>; ENDS],
@@ -58,7 +58,7 @@ struct FixedInner {
 
 impl FixedInner {
     #[inline]
-    fn of(&self, inner: Inner, ordered: u32) -> i64 {
+    fn cost(&self, inner: Inner, ordered: u32) -> i64 {
         self.span * i64::from(inner.spans())
             + self.event * i64::from(inner.events())
             + self.ordered * i64::from(ordered)
@@ -68,7 +68,7 @@ impl FixedInner {
     /// sample: a record stands for executions that may lie before it ([`Costs::counting`]).
     #[inline]
     fn inside(&self, sample: &Sample) -> i64 {
-        self.of(sample.inner, sample.inner_ordered)
+        self.cost(sample.inner, sample.inner_ordered)
             .saturating_add(self.sampled * i64::from(sample.sampling.records))
     }
 }
@@ -79,12 +79,12 @@ pub(crate) struct Taken {
     /// Cost to the nearest tick.
     pub(crate) ticks: i64,
     /// Cost from its own pairs, if they gave it.
-    pub(crate) beside: Option<Told>,
+    pub(crate) pair_cost: Option<PairCost>,
 }
 
 /// The cost of one sample according to its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct PairCost {
     /// Cost of the sample's two ends, fixed point.
     pub(super) own: i64,
     /// Both pairs, ticks, if both are used: a pair that was disturbed says nothing of the
@@ -133,7 +133,7 @@ impl CostTable {
             inner,
             ns_per_tick,
             disagree: [false; ENDS],
-            beside: None,
+            pair_correction: None,
             worked: [None; ENDS],
             read_ratio: None,
         }
@@ -145,7 +145,7 @@ impl CostTable {
         let waits = calibration.inner_span_ns.is_some();
         let by_hand = span_cost(&calibration.plain, waits);
         let (ordered, ordered_disagrees) = span_cost(&calibration.ordered, true);
-        let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
+        let cost = |estimate: &Estimate| not_below_0(Cost::from_estimate(estimate));
         let event = cost(&calibration.inner_event_ns);
         let inner_by_hand = calibration.inner_span_ns.as_ref().map_or(event, cost);
         let worked =
@@ -217,41 +217,42 @@ impl CostTable {
 
     /// Returns what to subtract from one sample.
     #[inline]
-    pub(crate) fn of(&self, sample: &Sample) -> Taken {
+    pub(crate) fn subtracted_from(&self, sample: &Sample) -> Taken {
         if sample.pairs != [0; 2]
-            && let Some(beside) = &self.beside
+            && let Some(pair_correction) = &self.pair_correction
         {
-            return self.beside(sample, beside);
+            return self.subtracted_by_pairs(sample, pair_correction);
         }
         Taken {
             ticks: self.ticks(sample),
-            beside: None,
+            pair_cost: None,
         }
     }
 
     #[inline(never)]
-    fn beside(&self, sample: &Sample, beside: &Beside) -> Taken {
+    fn subtracted_by_pairs(&self, sample: &Sample, pair_correction: &PairCorrection) -> Taken {
         let [t1, t4] = sample.pairs.map(f64::from);
         // 2^40: as for other costs, far above any valid pair.
         let most = (1_i64 << 40) as f64;
-        let own = (beside.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
+        let own =
+            (pair_correction.correction.cost(t1, t4) * f64::from(1 << POINT)).clamp(-most, most);
         let own = own.round() as i64;
         let both = own.saturating_add(self.fixed_inner.inside(sample));
         Taken {
             ticks: both.saturating_add(1 << (POINT - 1)) >> POINT,
-            beside: Some(Told {
+            pair_cost: Some(PairCost {
                 own,
                 pairs: [t1, t4]
                     .iter()
-                    .all(|&t| beside.correction.held(t) == t)
+                    .all(|&t| pair_correction.correction.held(t) == t)
                     .then_some(sample.pairs),
             }),
         }
     }
 
     /// Costs of samples between such ends with no serialised readings inside.
-    pub(crate) fn plain_ones(&self, ends: Ends) -> PlainCosts {
-        PlainCosts {
+    pub(crate) fn fast_path_costs(&self, ends: Ends) -> FastPathCosts {
+        FastPathCosts {
             fixed: self.fixed[ends as usize],
             inner: self.fixed_inner,
         }
@@ -282,12 +283,12 @@ fn choosing(record: Cost) -> Cost {
 
 /// Costs of samples without serialised readings, fixed point.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlainCosts {
+pub(crate) struct FastPathCosts {
     fixed: i64,
     inner: FixedInner,
 }
 
-impl PlainCosts {
+impl FastPathCosts {
     pub(crate) const NONE: Self = Self {
         fixed: 0,
         inner: FixedInner {
@@ -305,8 +306,8 @@ impl PlainCosts {
 
     /// Cost of a sample with these records inside, to the nearest tick.
     #[inline]
-    pub(crate) fn of(self, inside: Inner) -> i64 {
-        (self.fixed + self.inner.of(inside, 0) + (1 << (POINT - 1))) >> POINT
+    pub(crate) fn cost(self, inside: Inner) -> i64 {
+        (self.fixed + self.inner.cost(inside, 0) + (1 << (POINT - 1))) >> POINT
     }
 }
 
@@ -317,7 +318,7 @@ impl PlainCosts {
 /// with work by as much as the work allows: a dependent chain most, an empty span least. So a
 /// program's own code lies anywhere between, and the middle is taken.
 pub(crate) fn span_cost(span: &SpanCost, waits: bool) -> (Cost, bool) {
-    let cost = |estimate: &Estimate| not_below_0(Cost::of(estimate));
+    let cost = |estimate: &Estimate| not_below_0(Cost::from_estimate(estimate));
     let (dosed, empty) = (cost(&span.dosed_ns), cost(&span.empty_ns));
     let (dosed_lo, dosed_hi) = (dosed.value - dosed.below, dosed.value + dosed.above);
     let (empty_lo, empty_hi) = (empty.value - empty.below, empty.value + empty.above);

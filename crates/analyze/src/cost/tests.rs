@@ -7,7 +7,7 @@ use undertick_trace::manifest::{Calibration, FunctionCost, Name, Ring, SampledCo
 use undertick_units::{Estimate, Interval};
 
 use super::*;
-use crate::beside::Beside;
+use crate::pair_correction::PairCorrection;
 use crate::tally::Sample;
 
 pub(crate) fn estimate(value: f64, lo: f64, hi: f64) -> Estimate {
@@ -79,13 +79,13 @@ fn calibration() -> Calibration {
 #[test]
 fn pairs_tell_the_cost_of_their_sample() {
     let mut t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
-    t.beside = Some(Beside::published("pairs", None));
+    t.pair_correction = Some(PairCorrection::published("pairs", None));
     let with = sample(Ends::Ordered, 1, [75, 80]);
     let without = sample(Ends::Ordered, 0, [0; 2]);
-    assert_eq!(t.of(&with).ticks, 98);
-    assert_eq!(t.of(&without).ticks, 76);
+    assert_eq!(t.subtracted_from(&with).ticks, 98);
+    assert_eq!(t.subtracted_from(&without).ticks, 76);
     let mut costs = Costs::default();
-    costs.add(&with, t.of(&with));
+    costs.add(&with, t.subtracted_from(&with));
     assert!((costs.mean(&t).value - 97.5 * 0.4).abs() < 1e-12);
     assert!((costs.residue(&t) + 0.5).abs() < 1e-12);
     // The pairs say nothing of the record inside: 7 to 9 ns.
@@ -95,7 +95,7 @@ fn pairs_tell_the_cost_of_their_sample() {
         "{all:?} {ends:?}"
     );
     assert_eq!(costs.inner_records(), 1.0);
-    costs.add(&without, t.of(&without));
+    costs.add(&without, t.subtracted_from(&without));
     assert!((costs.mean(&t).value - (97.5 * 0.4 + 30.5) / 2.0).abs() < 1e-12);
     // (97.5 + 76.25) / 2 less (98 + 76) / 2.
     assert!((costs.residue(&t) + 0.125).abs() < 1e-12);
@@ -110,9 +110,12 @@ fn long_term_is_one_constant_a_reading() {
         ..Cost::default()
     };
     let t = CostTable::long_term(cost(8.0), cost(20.0), 0.4);
-    assert_eq!(t.of(&sample(Ends::Plain, 0, [0; 2])).ticks, 20);
-    assert_eq!(t.of(&sample(Ends::Ordered, 0, [0; 2])).ticks, 50);
-    assert_eq!(t.of(&sample(Ends::Mixed, 2, [0; 2])).ticks, 75);
+    assert_eq!(t.subtracted_from(&sample(Ends::Plain, 0, [0; 2])).ticks, 20);
+    assert_eq!(
+        t.subtracted_from(&sample(Ends::Ordered, 0, [0; 2])).ticks,
+        50
+    );
+    assert_eq!(t.subtracted_from(&sample(Ends::Mixed, 2, [0; 2])).ticks, 75);
 }
 
 /// Plain: 9..12 against 19..21 disagree: 15 with 9..21. Ordered: agree.
@@ -154,13 +157,13 @@ fn spans_of_work_have_the_dosed_cost() {
     let t = CostTable::new(&c, Recorded::ByHand, 0.4);
     let mut costs = Costs::default();
     let one = sample(Ends::Ordered, 0, [0; 2]);
-    costs.add(&one, t.of(&one));
+    costs.add(&one, t.subtracted_from(&one));
     assert!((costs.mean_for(&t, 4.9, None).above - 3.2).abs() < 1e-9);
     assert!((costs.mean_for(&t, 5.0, None).above - 0.2).abs() < 1e-9);
     assert_eq!(costs.mean_for(&t, 5.0, None).value, 33.0);
     assert!(costs.is_disputed(&t, 4.9) && !costs.is_disputed(&t, 5.0));
     let plain = sample(Ends::Plain, 0, [0; 2]);
-    costs.add(&plain, t.of(&plain));
+    costs.add(&plain, t.subtracted_from(&plain));
     assert!(costs.is_disputed(&t, 5.0), "plain readings stay disputed");
 }
 
@@ -176,7 +179,7 @@ fn ticks_by_hand() {
     let mut costs = Costs::default();
     let mut add = |inner| {
         let sample = sample(Ends::Ordered, inner, [0; 2]);
-        costs.add(&sample, t.of(&sample));
+        costs.add(&sample, t.subtracted_from(&sample));
     };
     add(0);
     add(2);
@@ -193,7 +196,7 @@ fn what_was_measured_in_place_is_subtracted() {
     let t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
     let mut costs = Costs::default();
     let one = sample(Ends::Ordered, 2, [0; 2]);
-    costs.add(&one, t.of(&one));
+    costs.add(&one, t.subtracted_from(&one));
     assert_eq!(costs.mean_for(&t, 500.0, None).value, 30.5 + 16.0);
     let slowed = Slowed {
         what: "points".into(),
@@ -204,7 +207,7 @@ fn what_was_measured_in_place_is_subtracted() {
         samples: [300, 100],
         long: [0, 0],
     };
-    let in_place = InPlace::of(&slowed, 0.75);
+    let in_place = InPlace::from_slowed(&slowed, 0.75);
     let cost = costs.mean_for(&t, 500.0, in_place);
     assert!((cost.value - (30.5 + 15.0 + 8.0)).abs() < 1e-9, "{cost:?}");
     assert!((cost.below - (0.5 + 1.5 + 1.0)).abs() < 1e-9, "{cost:?}");
@@ -222,14 +225,14 @@ fn what_was_measured_in_place_is_subtracted() {
     // If both records were ordered, they would take half of a reading of 30 ns each when off.
     let mut serialised = Costs::default();
     let one = holding(Ends::Ordered, Inner::NONE, 2);
-    serialised.add(&one, t.of(&one));
+    serialised.add(&one, t.subtracted_from(&one));
     let [with, without] = [&off, &t].map(|table| serialised.inner(table, in_place).value);
     assert!((with - without - 20.0).abs() < 1e-9, "{with} {without}");
     let kernel = Slowed {
         per_point: None,
         ..slowed
     };
-    assert!(InPlace::of(&kernel, 0.75).is_none());
+    assert!(InPlace::from_slowed(&kernel, 0.75).is_none());
 }
 
 /// Ten executions of 2 [1, 3] ns according to records, with points on during half of the samples:
@@ -246,7 +249,7 @@ fn sampled_spans_are_counted_while_points_are_off() {
     let mut one = sample(Ends::Ordered, 0, [0; 2]);
     one.sampling.inside = 10;
     let mut costs = Costs::default();
-    costs.add(&one, t.of(&one));
+    costs.add(&one, t.subtracted_from(&one));
     let counting = |in_place| {
         let cost = costs.inner(&t, in_place);
         [cost.value, cost.value - cost.below, cost.value + cost.above]
@@ -259,7 +262,7 @@ fn sampled_spans_are_counted_while_points_are_off() {
     };
     assert_eq!(counting(Some(in_place)), [40.0, 20.0, 60.0]);
     // One sample includes nothing of it, the mean all: 30.5 ns of its own, and 20.
-    assert_eq!(t.of(&one).ticks, 76);
+    assert_eq!(t.subtracted_from(&one).ticks, 76);
     assert!((costs.residue(&t) - (50.5 / 0.4 - 76.0)).abs() < 1e-9);
 }
 
@@ -290,7 +293,7 @@ fn records_of_spans_and_events_cost_what_each_costs() {
         t.ticks(&holding(Ends::Plain, inside, 0)),
         25 + 2 * 30 + 3 * 20
     );
-    assert_eq!(t.plain_ones(Ends::Unordered).of(inside), 140);
+    assert_eq!(t.fast_path_costs(Ends::Unordered).cost(inside), 140);
     // Counts that wrap.
     let then = Inner(u64::MAX - 1);
     assert_eq!(then.and(inside).since(then), inside);
@@ -323,7 +326,7 @@ fn functions_cost_what_their_hooks_take() {
         let t = CostTable::new(&c, recorded, 0.4);
         let mut costs = Costs::default();
         let sample = sample(Ends::Plain, 2, [0; 2]);
-        costs.add(&sample, t.of(&sample));
+        costs.add(&sample, t.subtracted_from(&sample));
         let cost = costs.mean_for(&t, 100.0, None);
         [cost.value, cost.value - cost.below, cost.value + cost.above]
     };
@@ -344,9 +347,14 @@ fn functions_cost_what_their_hooks_take() {
     );
     let both = CostTable::new(&c, Recorded::Both, 0.4);
     let empty = sample(Ends::Plain, 0, [0; 2]);
-    assert_eq!(both.of(&empty).ticks, 45);
+    assert_eq!(both.subtracted_from(&empty).ticks, 45);
     let unmeasured = CostTable::new(&calibration(), Recorded::Functions, 0.4);
-    assert_eq!(unmeasured.of(&sample(Ends::Plain, 0, [0; 2])).ticks, 38);
+    assert_eq!(
+        unmeasured
+            .subtracted_from(&sample(Ends::Plain, 0, [0; 2]))
+            .ticks,
+        38
+    );
 }
 
 /// Functions have separate numbers and rings, and names that hold for all processes.

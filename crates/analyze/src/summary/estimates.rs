@@ -6,7 +6,7 @@ use undertick_units::{Estimate, Interval};
 
 use super::{DISPUTED, Figures, SHOWN, Summary};
 use crate::cost::InPlace;
-use crate::engine::Engine;
+use crate::match_context::MatchContext;
 use crate::options::Compensate;
 use crate::tally::Tally;
 
@@ -96,7 +96,7 @@ impl Summary {
 
     pub(super) fn compensation(
         &self,
-        engine: &Engine,
+        context: &MatchContext,
         tally: &Tally,
         kept: &Figures,
         compensated: bool,
@@ -113,12 +113,12 @@ impl Summary {
         }
         let costs = &tally.kept_costs;
         let notes = self
-            .disputed(engine, tally, kept)
+            .disputed(context, tally, kept)
             .then(|| DISPUTED.to_owned());
         let by_pairs = costs.by_pairs.iter().sum::<u64>();
-        let beside = engine.costs.beside.filter(|_| by_pairs > 0);
-        let (method, how) = match (beside, self.options.compensate) {
-            (Some(beside), _) => (beside.name, beside.how()),
+        let pair_correction = context.costs.pair_correction.filter(|_| by_pairs > 0);
+        let (method, how) = match (pair_correction, self.options.compensate) {
+            (Some(pair_correction), _) => (pair_correction.name, pair_correction.how()),
             (None, Compensate::LongTerm) => ("long-term", "mean of all pairs of readings"),
             (None, Compensate::Pairs | Compensate::Sampler) => ("none", "no pairs beside it"),
             (None, _) if in_place.is_some() => (
@@ -127,8 +127,8 @@ impl Summary {
             ),
             (None, _) => ("calibrated", "calibration by known doses of work"),
         };
-        let dearer = (engine.costs.read_ratio)
-            .filter(|ratio| beside.is_none() && (ratio - 1.0).abs() > WORTH_SAYING)
+        let dearer = (context.costs.read_ratio)
+            .filter(|ratio| pair_correction.is_none() && (ratio - 1.0).abs() > WORTH_SAYING)
             .map(|ratio| format!("; a reading took {ratio:.2} times as long as then"));
         Compensation {
             method: method.into(),
@@ -145,7 +145,7 @@ impl Summary {
                 n_effective: n as f64,
                 notes: notes.into_iter().collect(),
             }),
-            k: beside.and_then(|_| tally.improvement.k(self.options.confidence)),
+            k: pair_correction.and_then(|_| tally.improvement.k(self.options.confidence)),
             inner_records: Some(costs.inner_records()),
         }
     }
@@ -154,19 +154,19 @@ impl Summary {
     /// requested level.
     pub(super) fn surely_worse(
         &self,
-        engine: &Engine,
+        context: &MatchContext,
         tally: &Tally,
     ) -> Option<(&'static str, Estimate)> {
-        let beside =
-            (engine.costs.beside).filter(|_| tally.kept_costs.by_pairs.iter().sum::<u64>() > 0)?;
+        let pair_correction = (context.costs.pair_correction)
+            .filter(|_| tally.kept_costs.by_pairs.iter().sum::<u64>() > 0)?;
         let k = tally.improvement.k(self.options.confidence)?;
-        (k.interval.hi? < 1.0).then_some((beside.name, k))
+        (k.interval.hi? < 1.0).then_some((pair_correction.name, k))
     }
 
     /// Whether the two calibrations contradict each other about these samples.
-    pub(super) fn disputed(&self, engine: &Engine, tally: &Tally, kept: &Figures) -> bool {
+    pub(super) fn disputed(&self, context: &MatchContext, tally: &Tally, kept: &Figures) -> bool {
         let mean = kept.sample.moments().mean().unwrap_or(0.0) + kept.residue;
-        (tally.kept_costs).is_disputed(&engine.costs, mean * self.ns())
+        (tally.kept_costs).is_disputed(&context.costs, mean * self.ns())
     }
 
     pub(super) fn histogram(&self, kept: &Figures) -> Histogram {

@@ -7,8 +7,8 @@ use undertick_report::figures;
 use undertick_units::Estimate;
 
 use super::{DISPUTED, Figures, Summary};
-use crate::engine::Engine;
 use crate::evidence::{Cause, UNEXPLAINED_RATIO};
+use crate::match_context::MatchContext;
 use crate::options::Compensate;
 use crate::tally::{Dropping, MOST_DROPPED, Tally};
 
@@ -51,8 +51,13 @@ impl Summary {
         }
     }
 
-    pub(super) fn evidence(&self, engine: &Engine, tally: &Tally, matched: u64) -> Vec<Evidence> {
-        let culling = engine.dropping == Some(Dropping::Evidence);
+    pub(super) fn evidence(
+        &self,
+        context: &MatchContext,
+        tally: &Tally,
+        matched: u64,
+    ) -> Vec<Evidence> {
+        let culling = context.dropping == Some(Dropping::Evidence);
         (Cause::ALL.into_iter().zip(&tally.evidence))
             .filter(|(_, fallen)| fallen.samples > 0)
             .map(|(cause, fallen)| Evidence {
@@ -70,13 +75,13 @@ impl Summary {
     /// rare among the kept ones. `None` where nothing is known.
     pub(super) fn unexplained(
         &self,
-        engine: &Engine,
+        context: &MatchContext,
         tally: &Tally,
         kept: &Figures,
     ) -> Option<Unexplained> {
         let moments = kept.sample.moments();
         let least = moments.min()?;
-        if !engine.evidence.is_there() || tally.kind == IntervalKind::Message {
+        if !context.evidence.is_there() || tally.kind == IntervalKind::Message {
             return None;
         }
         let limit = UNEXPLAINED_RATIO * (least as f64).max(self.granularity().max(1.0));
@@ -102,12 +107,12 @@ impl Summary {
     /// The remark that the points inside are a large part of what was read.
     pub(super) fn much_inside(
         &self,
-        engine: &Engine,
+        context: &MatchContext,
         tally: &Tally,
         kept: &Figures,
     ) -> Option<String> {
         let costs = &tally.kept_costs;
-        let inner = costs.inner(&engine.costs, None);
+        let inner = costs.inner(&context.costs, None);
         let read = kept.sample.moments().mean()? + kept.residue;
         let read = read * self.ns() + kept.cost.value;
         let counted = costs.inner_counted as f64 / costs.n().max(1) as f64;
@@ -186,7 +191,7 @@ impl Summary {
 
     pub(super) fn notes(
         &self,
-        engine: &Engine,
+        context: &MatchContext,
         tally: &Tally,
         kept: &Figures,
         compensated: bool,
@@ -211,7 +216,7 @@ impl Summary {
             ),
             _ => {}
         }
-        if compensated && self.disputed(engine, tally, kept) {
+        if compensated && self.disputed(context, tally, kept) {
             notes.push(DISPUTED.into());
         }
         if self.reads(tally) == Reads::Unordered {
@@ -233,7 +238,7 @@ impl Summary {
             ));
         }
         if compensated && !in_place {
-            notes.extend(self.much_inside(engine, tally, kept));
+            notes.extend(self.much_inside(context, tally, kept));
         }
         notes.extend(self.favours_short(tally, kept));
         if tally.outside > 0 {

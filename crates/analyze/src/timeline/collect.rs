@@ -10,7 +10,7 @@ use undertick_trace::schema::Kind;
 
 use super::cells::{Cells, Window};
 use crate::columns::Columns;
-use crate::side_by_side::{Failed, SpanPart, SpanSink};
+use crate::parallel::{Failed, ShardSpans, SpanSink};
 
 /// Deeper spans are drawn in one row.
 const MOST_DEEP: u32 = 15;
@@ -100,7 +100,7 @@ pub(super) struct ThreadLane {
 
 /// The content of the window.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct WindowContents {
     pub(super) names: Words,
     pub(super) dropped: Words,
     pub(super) lanes: BTreeMap<i32, ThreadLane>,
@@ -110,7 +110,7 @@ pub(super) struct Found {
     pub(super) instants: u64,
 }
 
-impl Found {
+impl WindowContents {
     fn absorb(&mut self, mut other: Self) {
         let names = self.names.numbers(&other.names);
         let dropped = self.dropped.numbers(&other.dropped);
@@ -153,14 +153,14 @@ pub(super) struct Collecting {
     pub(super) window: Window,
     /// Medians of intervals with more than one sample, ns.
     pub(super) medians: HashMap<String, f64>,
-    pub(super) found: Mutex<Found>,
+    pub(super) contents: Mutex<WindowContents>,
 }
 
 impl SpanSink for Collecting {
-    fn part(&self, _: usize) -> Result<Box<dyn SpanPart + '_>, Failed> {
-        let mut found = Found::default();
-        found.dropped.number("");
-        Ok(Box::new(Collector { of: self, found }))
+    fn shard(&self, _: usize) -> Result<Box<dyn ShardSpans + '_>, Failed> {
+        let mut contents = WindowContents::default();
+        contents.dropped.number("");
+        Ok(Box::new(Collector { of: self, contents }))
     }
 
     fn window(&self) -> Option<(i64, i64)> {
@@ -170,13 +170,13 @@ impl SpanSink for Collecting {
 
 struct Collector<'a> {
     of: &'a Collecting,
-    found: Found,
+    contents: WindowContents,
 }
 
-impl SpanPart for Collector<'_> {
+impl ShardSpans for Collector<'_> {
     /// Takes points and losses.
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failed> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let window = &self.of.window;
         let (instant, gap) = (Kind::Instant as i8, Kind::Gap as i8);
         for i in 0..columns.len() {
@@ -185,14 +185,14 @@ impl SpanPart for Collector<'_> {
                 continue;
             }
             let whose = (columns.tid[i], columns.host[i]);
-            let lane = lane(&mut self.found.lanes, columns.ring[i], whose);
+            let lane = lane(&mut self.contents.lanes, columns.ring[i], whose);
             if kind == gap {
                 let lost = columns.rows.payload[i].max(0).unsigned_abs();
                 lane.cells.lost(window, ts, lost);
             } else {
-                let name = self.found.names.number(POINT);
+                let name = self.contents.names.number(POINT);
                 lane.cells.point(window, POINTS, name, ts);
-                self.found.instants += 1;
+                self.contents.instants += 1;
             }
         }
         Ok(())
@@ -208,9 +208,9 @@ impl SpanPart for Collector<'_> {
             let of = of.as_string::<i32>();
             (0..of.len()).map(|i| into.number(of.value(i))).collect()
         };
-        let name_of = words(names.values(), &mut self.found.names);
-        let why_of = words(dropped.values(), &mut self.found.dropped);
-        let medians: Vec<Option<f64>> = (self.found.names.list.iter())
+        let name_of = words(names.values(), &mut self.contents.names);
+        let why_of = words(dropped.values(), &mut self.contents.dropped);
+        let medians: Vec<Option<f64>> = (self.contents.names.list.iter())
             .map(|name| self.of.medians.get(name).copied())
             .collect();
         let int = |column: usize| batch.column(column).as_primitive::<Int32Type>().values();
@@ -228,7 +228,7 @@ impl SpanPart for Collector<'_> {
                 continue;
             }
             let whose = (tids[i], hosts.value(i));
-            let lane = lane(&mut self.found.lanes, rings[i], whose);
+            let lane = lane(&mut self.contents.lanes, rings[i], whose);
             let span = Single {
                 ring: rings[i],
                 row: u32::try_from(depths[i]).unwrap_or(0).min(MOST_DEEP),
@@ -242,18 +242,18 @@ impl SpanPart for Collector<'_> {
             };
             let end = span.start.saturating_add(span.ticks.max(0));
             lane.cells.add(window, span.row, span.name, span.start, end);
-            self.found.longest.add(span);
+            self.contents.longest.add(span);
             let over = medians[span.name as usize].map(|median| ns[i] - median);
             if let Some(over) = over.filter(|over| *over > 0.0) {
-                self.found.slowest = further(self.found.slowest, Some((over, span)));
+                self.contents.slowest = further(self.contents.slowest, Some((over, span)));
             }
         }
         Ok(())
     }
 
     fn close(self: Box<Self>) -> Result<(), Failed> {
-        let mut all = (self.of.found.lock()).unwrap_or_else(PoisonError::into_inner);
-        all.absorb(self.found);
+        let mut all = (self.of.contents.lock()).unwrap_or_else(PoisonError::into_inner);
+        all.absorb(self.contents);
         Ok(())
     }
 }

@@ -50,7 +50,7 @@ impl OfKernel {
         names: &mut Words,
         label: &impl Fn(i16, i32) -> String,
     ) -> Result<bool, Error> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let cpus = batch.column(schema::CPU).as_primitive::<Int16Type>();
         for i in 0..columns.len() {
             let row = Row {

@@ -60,7 +60,7 @@ impl Row {
         Self { ring, ..self }
     }
 
-    pub fn of(self, pid: i32) -> Self {
+    pub fn in_process(self, pid: i32) -> Self {
         Self { pid, ..self }
     }
 

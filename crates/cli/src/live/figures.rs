@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use undertick_analyze::Options;
-use undertick_analyze::recent::{Found, Look, Recent, Window};
+use undertick_analyze::recent::{Look, Recent, RecentReport, Window};
 use undertick_clock::Source;
 use undertick_report::live;
 use undertick_trace::collector::Tap;
@@ -158,14 +158,14 @@ impl Figures {
 }
 
 /// As it is drawn.
-fn shown(found: Found, until_s: f64) -> live::Recent {
+fn shown(found: RecentReport, until_s: f64) -> live::Recent {
     let (looked_s, of_s) = (found.looked_s, found.of_s);
     let confidence = found.report.settings.confidence;
     let entries = (found.report.intervals.into_iter())
-        .filter(|interval| Found::ends(interval) > 0)
+        .filter(|interval| RecentReport::ends(interval) > 0)
         .map(|interval| live::Entry {
-            per_s: Found::executions(&interval) as f64 / looked_s,
-            cut: Found::cut(&interval).unwrap_or(0.0),
+            per_s: RecentReport::executions(&interval) as f64 / looked_s,
+            cut: RecentReport::cut(&interval).unwrap_or(0.0),
             interval,
         });
     live::Recent {

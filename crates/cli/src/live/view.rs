@@ -14,7 +14,7 @@ use undertick_clock::Source;
 use undertick_report::live::{self, State};
 use undertick_trace::collector::Progress;
 use undertick_trace::manifest::Manifest;
-use undertick_trace::record::{Tell, Watch};
+use undertick_trace::record::{RecordingProgress, Watch};
 
 use super::figures::{Figures, process_cpu_s, thread_cpu_s};
 use super::locked;
@@ -49,7 +49,7 @@ struct Shared {
 struct LatestProgress {
     progress: Progress,
     elapsed: Duration,
-    keeping: Option<f64>,
+    finalizing: Option<f64>,
 }
 
 /// A view that is being drawn.
@@ -78,7 +78,7 @@ impl View {
         })?;
         let about = Arc::clone(&shared);
         let watch = Watch {
-            about: Some(Box::new(move |manifest| {
+            on_manifest: Some(Box::new(move |manifest| {
                 *locked(&about.about) = Some(manifest.clone());
             })),
             ..Watch::new(figures.tap())
@@ -102,14 +102,14 @@ impl View {
     }
 
     /// Stores how far the recording is; returns false once the user has left the view.
-    pub fn update(&self, update: &Tell) -> bool {
+    pub fn update(&self, update: &RecordingProgress) -> bool {
         let mut latest = locked(&self.shared.latest);
         match update {
-            Tell::Recording(progress, elapsed) => {
+            RecordingProgress::Recording(progress, elapsed) => {
                 (latest.progress, latest.elapsed) = (*progress, *elapsed)
             }
-            Tell::Keeping(share) => latest.keeping = Some(*share),
-            Tell::Snapshot(_) => {} // the files show it
+            RecordingProgress::Finalizing(share) => latest.finalizing = Some(*share),
+            RecordingProgress::Snapshot(_) => {} // the files show it
         }
         !self.shared.left.load(Ordering::Relaxed)
     }
@@ -148,7 +148,7 @@ fn first_state(command: Vec<String>, is_attached: bool) -> State {
         above: 0,
         is_paused: false,
         is_help: false,
-        keeping: None,
+        finalizing: None,
     }
 }
 
@@ -215,7 +215,7 @@ impl Drawing {
         (state.elapsed_s, state.events) = (seconds, events);
         (state.lost, state.bytes) = (latest.progress.lost, latest.progress.bytes);
         state.threads = latest.progress.rings;
-        state.keeping = latest.keeping;
+        state.finalizing = latest.finalizing;
         let used = [process_cpu_s(), thread_cpu_s()];
         let of = |i: usize| (used[i] - self.used[i]) / period.as_secs_f64();
         state.own_use = Some((of(0), of(1)));
@@ -223,7 +223,7 @@ impl Drawing {
         if let Some(path) = &self.printed {
             state.output = last_lines(path);
         }
-        if state.keeping.is_some() {
+        if state.finalizing.is_some() {
             return; // the last seconds of the program stand
         }
         let about = locked(&self.shared.about);

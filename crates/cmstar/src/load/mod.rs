@@ -27,7 +27,7 @@ pub use readers::{ReadingLoops, ReadingRun, reading_loops};
 pub use speed::{Timed, speeds};
 pub use zero::{MethodOne, MethodTwo, Repetition, ZeroRun, method_one, method_two};
 
-use crate::program::{Act, Program, Told};
+use crate::program::{Act, Program, StepInput};
 
 /// Any of the processes of these experiments.
 enum Player {
@@ -40,14 +40,14 @@ enum Player {
 }
 
 impl Program for Player {
-    fn next(&mut self, told: Told) -> Act {
+    fn next(&mut self, input: StepInput) -> Act {
         match self {
-            Self::Reader(player) => player.next(told),
-            Self::Client(player) => player.next(told),
-            Self::Server(player) => player.next(told),
-            Self::Sampler(player) => player.next(told),
-            Self::Experiment(player) => player.next(told),
-            Self::ClockProcess(player) => player.next(told),
+            Self::Reader(player) => player.next(input),
+            Self::Client(player) => player.next(input),
+            Self::Server(player) => player.next(input),
+            Self::Sampler(player) => player.next(input),
+            Self::Experiment(player) => player.next(input),
+            Self::ClockProcess(player) => player.next(input),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Player, system_clock};
 use crate::engine::{Entity, Moment, Stream};
 use crate::machine::{ChannelId, ClockId, Machine, TooFewCms, Window, spread};
 use crate::parameters::{Os, Parameters};
-use crate::program::{Act, Outcome, Program, Told};
+use crate::program::{Act, Outcome, Program, StepInput};
 use crate::reading::{Reading, Routine};
 
 /// Remote procedure calls by messages. Each cluster has the same number of pairs; one pair, of the
@@ -114,7 +114,7 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
     };
     // The measured pair comes first: its cluster has one fewer of the others.
     let needed = 2 * pairs.pairs_per_cluster + 1;
-    let places = spread(&parameters.topology, &[home], needed)?;
+    let addresses = spread(&parameters.topology, &[home], needed)?;
     let channels = (machine.channel(home), machine.channel(home));
     let reads = pairs.routine.map(|r| (system_clock(parameters), r));
     let mut client = Client::new(home, channels, pairs.words);
@@ -123,8 +123,8 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
     let mut server = Server::new(home, channels, pairs.words);
     server.reads = reads;
     server.keeps = true;
-    let client = machine.start(places[0], Moment::START, Player::Client(client));
-    let server = machine.start_background(places[1], Moment::START, Player::Server(server));
+    let client = machine.start(addresses[0], Moment::START, Player::Client(client));
+    let server = machine.start_background(addresses[1], Moment::START, Player::Server(server));
     start_others(&mut machine, parameters, sizes, pairs.seed, Some(home))?;
     let sampler = pairs.sample_every_ns.map(|every_ns| {
         let sampler = Sampler {
@@ -134,8 +134,8 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
             stage: 0,
             readings: Vec::new(),
         };
-        let place = places[needed - 1];
-        machine.start_background(place, Moment::START, Player::Sampler(sampler))
+        let address = addresses[needed - 1];
+        machine.start_background(address, Moment::START, Player::Sampler(sampler))
     });
     let before = machine.counts();
     // A call takes some 20 ms; at a hundred times that it counts as stuck.
@@ -201,13 +201,13 @@ fn start_others(
 ) -> Result<(), TooFewCms> {
     for cluster in 1..=parameters.topology.clusters {
         let mut stream = Stream::new(seed, Entity::Load, 100 + cluster as u64);
-        let places = spread(
+        let addresses = spread(
             &parameters.topology,
             &[cluster],
             2 * sizes.pairs_per_cluster,
         )?;
         let skip = usize::from(measured == Some(cluster));
-        for pair in places.as_chunks::<2>().0.iter().skip(skip) {
+        for pair in addresses.as_chunks::<2>().0.iter().skip(skip) {
             let channels = (machine.channel(cluster), machine.channel(cluster));
             // Not all in step.
             let at = Moment::from_ns((20e6 * stream.uniform()) as u64);
@@ -252,8 +252,8 @@ impl Client {
 }
 
 impl Program for Client {
-    fn next(&mut self, told: Told) -> Act {
-        if let Outcome::Read(reading) = told.outcome {
+    fn next(&mut self, input: StepInput) -> Act {
+        if let Outcome::Read(reading) = input.outcome {
             self.readings.push(reading);
         }
         loop {
@@ -263,12 +263,12 @@ impl Program for Client {
                 (1, _) => return Act::Prepare { words: 4 },
                 (2 | 6, Some((clock, routine))) => {
                     if self.stage == 6 {
-                        self.kept(told.now);
+                        self.kept(input.now);
                     }
                     return Act::Read { clock, routine };
                 }
                 (3, _) => {
-                    self.sent = told.now;
+                    self.sent = input.now;
                     return Act::Send {
                         channel: self.channels.0,
                         words: self.words,
@@ -286,7 +286,7 @@ impl Program for Client {
                         words: self.words,
                     };
                 }
-                (6, None) => self.kept(told.now),
+                (6, None) => self.kept(input.now),
                 _ => {}
             }
         }
@@ -330,11 +330,11 @@ impl Server {
 }
 
 impl Program for Server {
-    fn next(&mut self, told: Told) -> Act {
-        match told.outcome {
+    fn next(&mut self, input: StepInput) -> Act {
+        match input.outcome {
             Outcome::Read(reading) => self.readings.push(reading),
             Outcome::Received { was_blocked, .. } if self.keeps => {
-                self.received.push((told.now, was_blocked));
+                self.received.push((input.now, was_blocked));
             }
             _ => {}
         }
@@ -368,8 +368,8 @@ pub(super) struct Sampler {
 }
 
 impl Program for Sampler {
-    fn next(&mut self, told: Told) -> Act {
-        if let Outcome::Read(reading) = told.outcome {
+    fn next(&mut self, input: StepInput) -> Act {
+        if let Outcome::Read(reading) = input.outcome {
             self.readings.push(reading);
         }
         self.stage = self.stage % 3 + 1;

@@ -4,7 +4,7 @@ use super::{Player, system_clock};
 use crate::engine::Moment;
 use crate::machine::{ClockId, Machine, TooFewCms, Window, spread};
 use crate::parameters::{Os, Parameters};
-use crate::program::{Act, Outcome, Program, Told};
+use crate::program::{Act, Outcome, Program, StepInput};
 use crate::reading::{Reading, Routine};
 
 /// Cms that read the clock in a loop: each takes two successive readings, then stores the
@@ -66,14 +66,14 @@ pub fn reading_loops(
     let (length, ramp) = (loops.length_ns, loops.ramp_ns);
     assert!(2 * ramp <= length, "two ramps in {length} ns");
     let clusters = &parameters.workload.reader_clusters;
-    let places = spread(&parameters.topology, clusters, loops.readers)?;
+    let addresses = spread(&parameters.topology, clusters, loops.readers)?;
     let mut machine = Machine::new(parameters, loops.os, loops.seed);
-    for (index, &place) in places.iter().enumerate() {
+    for (index, &address) in addresses.iter().enumerate() {
         let late = ramp * index as u64 / loops.readers as u64;
         let mut reader = Reader::new(parameters, loops.os, loops.routine, 2);
         reader.until = Moment::from_ns(length - late);
         reader.keeps = index == 0;
-        machine.start(place, Moment::from_ns(late), Player::Reader(reader));
+        machine.start(address, Moment::from_ns(late), Player::Reader(reader));
     }
     machine.run(Moment::from_ns(ramp));
     let before = machine.counts();
@@ -128,8 +128,8 @@ impl Reader {
 }
 
 impl Program for Reader {
-    fn next(&mut self, told: Told) -> Act {
-        if let Outcome::Read(reading) = told.outcome {
+    fn next(&mut self, input: StepInput) -> Act {
+        if let Outcome::Read(reading) = input.outcome {
             self.done += 1;
             if self.keeps {
                 self.readings.push(reading);
@@ -139,7 +139,7 @@ impl Program for Reader {
             self.done = 0;
             return Act::Work { ns: self.store_ns };
         }
-        if self.done == 0 && told.now >= self.until {
+        if self.done == 0 && input.now >= self.until {
             return Act::End;
         }
         Act::Read {

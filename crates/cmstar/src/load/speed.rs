@@ -2,16 +2,16 @@
 
 use super::system_clock;
 use crate::engine::Moment;
-use crate::machine::{ClockId, Machine, Place, TooFewCms, spread};
+use crate::machine::{ClockId, CmAddress, Machine, TooFewCms, spread};
 use crate::parameters::{Os, Parameters};
-use crate::program::{Act, Outcome, Program, Told};
+use crate::program::{Act, Outcome, Program, StepInput};
 use crate::reading::{Reading, Routine};
 
 /// Timing of the same local code on one Cm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed {
     /// The Cm.
-    pub place: Place,
+    pub address: CmAddress,
     /// The readings before it and after it.
     pub readings: [Reading; 2],
     /// The true duration, ns.
@@ -34,24 +34,24 @@ pub fn speeds(
     seed: u64,
 ) -> Result<Vec<Timed>, TooFewCms> {
     let clusters: Vec<usize> = (1..=parameters.topology.clusters).collect();
-    let places = spread(&parameters.topology, &clusters, cms)?;
+    let addresses = spread(&parameters.topology, &clusters, cms)?;
     let mut machine = Machine::new(parameters, os, seed);
     // Half as long again, plus the readings.
     let slot_ns = work_ns + work_ns / 2 + 10_000_000;
-    for (index, &place) in places.iter().enumerate() {
+    for (index, &address) in addresses.iter().enumerate() {
         let at = Moment::from_ns(index as u64 * slot_ns);
         let clock = system_clock(parameters);
-        machine.start(place, at, Code::new(clock, work_ns));
+        machine.start(address, at, Code::new(clock, work_ns));
     }
-    machine.run(Moment::from_ns((places.len() as u64 + 1) * slot_ns));
-    let timed = places.iter().zip(machine.into_programs());
+    machine.run(Moment::from_ns((addresses.len() as u64 + 1) * slot_ns));
+    let timed = addresses.iter().zip(machine.into_programs());
     Ok(timed
-        .filter_map(|(&place, code)| {
+        .filter_map(|(&address, code)| {
             let [first, second] = code.readings[..] else {
                 return None;
             };
             Some(Timed {
-                place,
+                address,
                 readings: [first, second],
                 truth_ns: code.ended.ns_since(code.began) as u64,
             })
@@ -82,18 +82,18 @@ impl Code {
 }
 
 impl Program for Code {
-    fn next(&mut self, told: Told) -> Act {
-        if let Outcome::Read(reading) = told.outcome {
+    fn next(&mut self, input: StepInput) -> Act {
+        if let Outcome::Read(reading) = input.outcome {
             self.readings.push(reading);
         }
         self.stage += 1;
         match self.stage {
             2 => {
-                self.began = told.now;
+                self.began = input.now;
                 Act::Work { ns: self.work_ns }
             }
             1 | 3 => {
-                self.ended = told.now;
+                self.ended = input.now;
                 Act::Read {
                     clock: self.clock,
                     routine: Routine::Four,

@@ -6,7 +6,7 @@ use super::{Player, system_clock};
 use crate::engine::{Entity, Moment, Stream};
 use crate::machine::{ChannelId, ClockId, FlagId, Machine, TooFewCms, Window, spread};
 use crate::parameters::{Os, Parameters};
-use crate::program::{Act, Outcome, Program, Told};
+use crate::program::{Act, Outcome, Program, StepInput};
 use crate::reading::{Reading, Routine};
 
 /// A repetition of the zero test. Method I: r0 r1 | nothing | r2 r3, so `before` is
@@ -78,10 +78,10 @@ pub fn method_one(parameters: &Parameters, test: &MethodOne) -> Result<ZeroRun, 
     let (length, ramp) = (test.length_ns, test.ramp_ns);
     assert!(2 * ramp <= length, "two ramps in {length} ns");
     let clusters = &parameters.workload.reader_clusters;
-    let places = spread(&parameters.topology, clusters, test.readers)?;
+    let addresses = spread(&parameters.topology, clusters, test.readers)?;
     let mut machine = Machine::new(parameters, test.os, test.seed);
     let mut load = Stream::new(test.seed, Entity::Load, 1);
-    for (index, &place) in places.iter().enumerate() {
+    for (index, &address) in addresses.iter().enumerate() {
         let late = ramp * index as u64 / test.readers as u64;
         let mut reader = Reader::new(parameters, test.os, test.routine, 4);
         reader.until = Moment::from_ns(length - late);
@@ -89,7 +89,7 @@ pub fn method_one(parameters: &Parameters, test: &MethodOne) -> Result<ZeroRun, 
         // The starts are spread, with or without a ramp.
         let jitter = (1e6 * load.uniform()) as u64;
         machine.start(
-            place,
+            address,
             Moment::from_ns(late + jitter),
             Player::Reader(reader),
         );
@@ -170,8 +170,8 @@ pub fn method_two(parameters: &Parameters, test: &MethodTwo) -> Result<ZeroRun, 
     };
     start_pairs(&mut machine, parameters, sizes, test.seed)?;
     let needed = 2 * test.pairs_per_cluster + 2;
-    let places = spread(&parameters.topology, &[home], needed)?;
-    let (at, beside) = (places[needed - 2], places[needed - 1]);
+    let addresses = spread(&parameters.topology, &[home], needed)?;
+    let (at, beside) = (addresses[needed - 2], addresses[needed - 1]);
     let (go, results) = (machine.flag(beside), machine.channel(home));
     let clock = system_clock(parameters);
     let after_start = Moment::from_ms(50);
@@ -238,8 +238,8 @@ pub(super) struct Experiment {
 }
 
 impl Program for Experiment {
-    fn next(&mut self, told: Told) -> Act {
-        if let Outcome::Read(reading) = told.outcome {
+    fn next(&mut self, input: StepInput) -> Act {
+        if let Outcome::Read(reading) = input.outcome {
             self.readings.push(reading);
         }
         self.stage = (self.stage + 1) % 5;
@@ -281,8 +281,8 @@ pub(super) struct ClockProcess {
 }
 
 impl Program for ClockProcess {
-    fn next(&mut self, told: Told) -> Act {
-        if let Outcome::Read(reading) = told.outcome {
+    fn next(&mut self, input: StepInput) -> Act {
+        if let Outcome::Read(reading) = input.outcome {
             self.readings.push(reading);
         }
         self.stage = (self.stage + 1) % 7;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::Machine;
-use super::place::ChannelId;
-use super::process::{Part, State, Target, Then, What};
+use super::address::ChannelId;
+use super::process::{Continuation, Part, State, Target, WordOperation};
 use crate::program::{Outcome, Program};
 
 /// A message.
@@ -45,11 +45,11 @@ impl<P: Program> Machine<P> {
         let local_ns = costs.send + costs.word * f64::from(words);
         self.put(p, &[Part::Local(local_ns)]);
         if home != self.cm_of(p).cluster {
-            let ask = Part::Refer(Target::Cluster(home), What::Nothing);
+            let ask = Part::Refer(Target::Cluster(home), WordOperation::Nothing);
             self.put(p, &[ask]);
         }
         let operate = Part::Operate(home, costs.pieces_of(words));
-        let deliver = Part::Then(Then::Deliver(channel, words, tag));
+        let deliver = Part::Continue(Continuation::Deliver(channel, words, tag));
         self.put(p, &[operate, deliver]);
     }
 
@@ -106,7 +106,7 @@ impl<P: Program> Machine<P> {
             Part::Local(local_ns),
         ]);
         if is_far {
-            process.first(&[Part::Refer(Target::Cluster(home), What::Nothing)]);
+            process.first(&[Part::Refer(Target::Cluster(home), WordOperation::Nothing)]);
         }
     }
 }

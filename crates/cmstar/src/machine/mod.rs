@@ -1,19 +1,19 @@
 //! The machine: processors, Kmaps, buses, clocks, and the processes on them.
 
+mod address;
 mod clock;
 mod cm;
+mod continuations;
 mod costs;
 mod counts;
 mod messages;
 mod perform;
-mod place;
 mod process;
 mod scheduling;
-mod then;
 mod trip;
 
+pub use address::{ChannelId, ClockId, CmAddress, FlagId, LockId, ProcessId, TooFewCms, spread};
 pub use counts::{Counts, Window};
-pub use place::{ChannelId, ClockId, FlagId, LockId, Place, ProcessId, TooFewCms, spread};
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -147,9 +147,9 @@ impl<P: Program> Machine<P> {
 
     /// Returns whether there is such a Cm.
     #[must_use]
-    pub fn has(&self, place: Place) -> bool {
-        (1..=self.topology.clusters).contains(&place.cluster)
-            && (1..=self.topology.cms_per_cluster).contains(&place.cm)
+    pub fn has(&self, address: CmAddress) -> bool {
+        (1..=self.topology.clusters).contains(&address.cluster)
+            && (1..=self.topology.cms_per_cluster).contains(&address.cm)
     }
 
     /// Returns its topology.
@@ -162,22 +162,22 @@ impl<P: Program> Machine<P> {
     ///
     /// # Panics
     /// If there is no such Cm, or the moment is past.
-    pub fn start(&mut self, place: Place, at: Moment, program: P) -> ProcessId {
-        self.add(place, at, program, true)
+    pub fn start(&mut self, address: CmAddress, at: Moment, program: P) -> ProcessId {
+        self.add(address, at, program, true)
     }
 
     /// As [`Machine::start`], for a process that the run does not wait for.
     ///
     /// # Panics
     /// As [`Machine::start`].
-    pub fn start_background(&mut self, place: Place, at: Moment, program: P) -> ProcessId {
-        self.add(place, at, program, false)
+    pub fn start_background(&mut self, address: CmAddress, at: Moment, program: P) -> ProcessId {
+        self.add(address, at, program, false)
     }
 
-    fn add(&mut self, place: Place, at: Moment, program: P, foreground: bool) -> ProcessId {
-        assert!(self.has(place), "there is no {place}");
+    fn add(&mut self, address: CmAddress, at: Moment, program: P, foreground: bool) -> ProcessId {
+        assert!(self.has(address), "there is no {address}");
         let id = u32::try_from(self.processes.len()).expect("fewer than 2^32 processes");
-        let cm = self.index_of(place);
+        let cm = self.index_of(address);
         // The memory of 1-Read is right when its process begins; all clocks have one shape.
         let (shape, start_ticks) = (self.clocks[0].shape, self.clocks[0].ticks(at));
         self.processes.push(Process {
@@ -207,7 +207,7 @@ impl<P: Program> Machine<P> {
     /// # Panics
     /// If there is no such cluster.
     pub fn lock(&mut self, cluster: usize) -> LockId {
-        assert!(self.has(Place::new(cluster, 1)), "no cluster {cluster}");
+        assert!(self.has(CmAddress::new(cluster, 1)), "no cluster {cluster}");
         self.locks.push(Lock {
             cluster: cluster - 1,
             holder: None,
@@ -219,11 +219,11 @@ impl<P: Program> Machine<P> {
     ///
     /// # Panics
     /// If there is no such Cm.
-    pub fn flag(&mut self, place: Place) -> FlagId {
-        assert!(self.has(place), "there is no {place}");
-        let cm = self.index_of(place);
+    pub fn flag(&mut self, address: CmAddress) -> FlagId {
+        assert!(self.has(address), "there is no {address}");
+        let cm = self.index_of(address);
         self.flags.push(Flag {
-            cluster: place.cluster - 1,
+            cluster: address.cluster - 1,
             cm,
             raised: 0,
         });
@@ -235,7 +235,7 @@ impl<P: Program> Machine<P> {
     /// # Panics
     /// If there is no such cluster.
     pub fn channel(&mut self, cluster: usize) -> ChannelId {
-        assert!(self.has(Place::new(cluster, 1)), "no cluster {cluster}");
+        assert!(self.has(CmAddress::new(cluster, 1)), "no cluster {cluster}");
         self.channels.push(Channel::new(cluster - 1));
         ChannelId(self.channels.len() as u32 - 1)
     }
@@ -345,8 +345,8 @@ impl<P: Program> Machine<P> {
     }
 
     /// Returns the index of an existing Cm.
-    const fn index_of(&self, place: Place) -> usize {
-        (place.cluster - 1) * self.topology.cms_per_cluster + place.cm - 1
+    const fn index_of(&self, address: CmAddress) -> usize {
+        (address.cluster - 1) * self.topology.cms_per_cluster + address.cm - 1
     }
 
     fn process(&mut self, p: u32) -> &mut Process<P> {

@@ -1,8 +1,8 @@
 //! Acts, divided into parts.
 
 use super::Machine;
-use super::place::ClockId;
-use super::process::{Part, Target, Then, What};
+use super::address::ClockId;
+use super::process::{Continuation, Part, Target, WordOperation};
 use crate::program::{Act, Program};
 
 impl<P: Program> Machine<P> {
@@ -17,40 +17,44 @@ impl<P: Program> Machine<P> {
             }
             Act::Read { clock, routine } => {
                 self.process(p).called = self.agenda.now();
-                let begin = Then::BeginReading(clock, routine);
-                self.put(p, &[Part::Local(costs.before_reading), Part::Then(begin)]);
+                let begin = Continuation::BeginReading(clock, routine);
+                self.put(
+                    p,
+                    &[Part::Local(costs.before_reading), Part::Continue(begin)],
+                );
             }
             Act::Fetch { clock, word } => {
-                let refer = Part::Refer(self.way_to(p, clock), What::ClockWord(clock, word));
-                self.put(p, &[refer, Part::Then(Then::TellWord)]);
+                let refer =
+                    Part::Refer(self.way_to(p, clock), WordOperation::ClockWord(clock, word));
+                self.put(p, &[refer, Part::Continue(Continuation::TellWord)]);
             }
             Act::Access { cluster, words } => {
-                let next = Then::AccessNext(cluster - 1, words);
-                self.put(p, &[Part::Local(1.0), Part::Then(next)]);
+                let next = Continuation::AccessNext(cluster - 1, words);
+                self.put(p, &[Part::Local(1.0), Part::Continue(next)]);
             }
             Act::Prepare { words } => {
                 self.put(p, &[Part::Local(costs.prepared_word * f64::from(words))]);
             }
-            Act::Sleep { ns } => self.call(p, costs.sleep, Then::SleepFor(ns)),
-            Act::SleepUntil { until } => self.call(p, costs.sleep, Then::SleepUntil(until)),
-            Act::Yield => self.call(p, costs.give_way, Then::GiveWay),
-            Act::RunOut => self.call(p, 1.0, Then::RunOut),
+            Act::Sleep { ns } => self.call(p, costs.sleep, Continuation::SleepFor(ns)),
+            Act::SleepUntil { until } => self.call(p, costs.sleep, Continuation::SleepUntil(until)),
+            Act::Yield => self.call(p, costs.give_way, Continuation::GiveWay),
+            Act::RunOut => self.call(p, 1.0, Continuation::RunOut),
             Act::Lock(lock) => {
                 let word = Target::Cluster(self.locks[lock.0 as usize].cluster);
-                let see = Part::Then(Then::SeeLock(lock, 0));
-                self.put(p, &[Part::Refer(word, What::TakeLock(lock)), see]);
+                let see = Part::Continue(Continuation::SeeLock(lock, 0));
+                self.put(p, &[Part::Refer(word, WordOperation::TakeLock(lock)), see]);
             }
             Act::Unlock(lock) => {
                 let word = Target::Cluster(self.locks[lock.0 as usize].cluster);
-                self.put(p, &[Part::Refer(word, What::GiveLock(lock))]);
+                self.put(p, &[Part::Refer(word, WordOperation::GiveLock(lock))]);
             }
-            Act::Wakeup(who) => self.call(p, costs.wakeup, Then::Wake(who)),
-            Act::Block => self.call(p, costs.block, Then::Block),
-            Act::AddEvent(event) => self.call(p, costs.event, Then::AddEvent(event)),
-            Act::DelEvent(event) => self.call(p, costs.event, Then::DelEvent(event)),
-            Act::Notify(event) => self.call(p, costs.event, Then::Notify(event)),
-            Act::Wait => self.call(p, costs.event, Then::Wait),
-            Act::UntilBlocked(who) => self.call(p, costs.poll, Then::SeeBlocked(who)),
+            Act::Wakeup(who) => self.call(p, costs.wakeup, Continuation::Wake(who)),
+            Act::Block => self.call(p, costs.block, Continuation::Block),
+            Act::AddEvent(event) => self.call(p, costs.event, Continuation::AddEvent(event)),
+            Act::DelEvent(event) => self.call(p, costs.event, Continuation::DelEvent(event)),
+            Act::Notify(event) => self.call(p, costs.event, Continuation::Notify(event)),
+            Act::Wait => self.call(p, costs.event, Continuation::Wait),
+            Act::UntilBlocked(who) => self.call(p, costs.poll, Continuation::SeeBlocked(who)),
             Act::Raise(flag) => {
                 let Flagged { same_cm, cluster } = self.flagged(p, flag);
                 let word = if same_cm {
@@ -58,16 +62,16 @@ impl<P: Program> Machine<P> {
                 } else {
                     Target::Cluster(cluster)
                 };
-                self.put(p, &[Part::Refer(word, What::RaiseFlag(flag))]);
+                self.put(p, &[Part::Refer(word, WordOperation::RaiseFlag(flag))]);
             }
-            Act::Await(flag) => self.call(p, costs.poll, Then::SeeFlag(flag)),
+            Act::Await(flag) => self.call(p, costs.poll, Continuation::SeeFlag(flag)),
             Act::Send {
                 channel,
                 words,
                 tag,
             } => self.send(p, channel, words, tag),
-            Act::Receive { channel } => self.call(p, costs.block, Then::Take(channel)),
-            Act::End => self.put(p, &[Part::Then(Then::End)]),
+            Act::Receive { channel } => self.call(p, costs.block, Continuation::Take(channel)),
+            Act::End => self.put(p, &[Part::Continue(Continuation::End)]),
         }
     }
 
@@ -76,8 +80,8 @@ impl<P: Program> Machine<P> {
     }
 
     /// Queues local work, and what follows it.
-    fn call(&mut self, p: u32, ns: f64, then: Then) {
-        self.put(p, &[Part::Local(ns), Part::Then(then)]);
+    fn call(&mut self, p: u32, ns: f64, continuation: Continuation) {
+        self.put(p, &[Part::Local(ns), Part::Continue(continuation)]);
     }
 
     /// Returns how a clock's words are reached from a process's Cm.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::place::{ChannelId, ClockId, FlagId, LockId, ProcessId};
+use super::address::{ChannelId, ClockId, FlagId, LockId, ProcessId};
 use super::trip::Trip;
 use crate::engine::{Moment, Stream};
 use crate::program::Outcome;
@@ -14,11 +14,11 @@ pub(super) enum Part {
     /// The processor works for this long, ns on a Cm of medium speed.
     Local(f64),
     /// A reference.
-    Refer(Target, What),
+    Refer(Target, WordOperation),
     /// Work of a Kmap of that many pieces: cluster from 0.
     Operate(usize, u32),
     /// Something that happens at an instant.
-    Then(Then),
+    Continue(Continuation),
 }
 
 /// The target of a reference.
@@ -32,7 +32,7 @@ pub(super) enum Target {
 
 /// The operation on the word that a reference reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum WordOperation {
     Nothing,
     ClockWord(ClockId, usize),
     WholeClock(ClockId),
@@ -43,7 +43,7 @@ pub(super) enum What {
 
 /// An effect at an instant, on the processor.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Then {
+pub(super) enum Continuation {
     BeginReading(ClockId, Routine),
     GoOnReading(ClockId),
     EndReading(Option<u64>, Moment),

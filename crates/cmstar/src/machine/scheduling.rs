@@ -3,7 +3,7 @@
 use super::process::{Part, State};
 use super::{Event, Machine};
 use crate::engine::Moment;
-use crate::program::{Outcome, Program, Told};
+use crate::program::{Outcome, Program, StepInput};
 
 impl<P: Program> Machine<P> {
     /// Makes a process ready for its Cm; it gets the Cm at once if that is free.
@@ -95,10 +95,10 @@ impl<P: Program> Machine<P> {
                     let ns = self.cm_of(p).work_ns(nominal_ns);
                     self.process(p).left_ns = ns;
                 }
-                Some(Part::Refer(target, what)) => return self.issue(p, target, what),
+                Some(Part::Refer(target, operation)) => return self.issue(p, target, operation),
                 Some(Part::Operate(kmap, pieces)) => return self.operate(p, kmap, pieces),
-                Some(Part::Then(then)) => {
-                    if !self.then(p, then) {
+                Some(Part::Continue(continuation)) => {
+                    if !self.continue_with(p, continuation) {
                         return;
                     }
                 }
@@ -111,12 +111,12 @@ impl<P: Program> Machine<P> {
         let now = self.agenda.now();
         self.counts.acts += 1;
         let process = self.process(p);
-        let told = Told {
+        let input = StepInput {
             now,
             outcome: process.outcome,
         };
         process.outcome = Outcome::Done;
-        let act = process.program.next(told);
+        let act = process.program.next(input);
         self.perform(p, act);
     }
 }

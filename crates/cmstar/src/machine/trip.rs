@@ -4,7 +4,7 @@
 //! in order of time. While a reference is on its way to another cluster, its own Kmap serves
 //! others: packet switching.
 
-use super::process::{State, Target, What};
+use super::process::{State, Target, WordOperation};
 use super::{Event, Machine};
 use crate::engine::Moment;
 use crate::program::Program;
@@ -31,7 +31,7 @@ pub(super) struct Trip {
     /// Cluster of the process, and of the word; from 0.
     from: usize,
     to: usize,
-    what: What,
+    operation: WordOperation,
     issued: Moment,
     /// When the word was reached, and the value found.
     pub sampled: Moment,
@@ -48,7 +48,7 @@ impl Default for Trip {
             stage: Stage::Done,
             from: 0,
             to: 0,
-            what: What::Nothing,
+            operation: WordOperation::Nothing,
             issued: Moment::START,
             sampled: Moment::START,
             value: 0,
@@ -60,13 +60,13 @@ impl Default for Trip {
 
 impl<P: Program> Machine<P> {
     /// Issues a reference of a process; its processor stalls until the reference is back.
-    pub(super) fn issue(&mut self, p: u32, target: Target, what: What) {
+    pub(super) fn issue(&mut self, p: u32, target: Target, operation: WordOperation) {
         let now = self.agenda.now();
         let issue_ns = self.work_ns(p, self.costs.issue);
         let from = self.cm_of(p).cluster;
         let mut trip = Trip {
             from,
-            what,
+            operation,
             issued: now,
             ..Trip::default()
         };
@@ -228,13 +228,15 @@ impl<P: Program> Machine<P> {
 
     /// Handles a reference that reaches its word at `at`.
     fn reach(&mut self, p: u32, at: Moment) -> Moment {
-        let what = self.process(p).trip.what;
-        let value = match what {
-            What::ClockWord(clock, word) => self.clocks[clock.0].word(word, at),
-            What::WholeClock(clock) => self.clocks[clock.0].ticks(at),
-            What::Nothing => 0,
+        let operation = self.process(p).trip.operation;
+        let value = match operation {
+            WordOperation::ClockWord(clock, word) => self.clocks[clock.0].word(word, at),
+            WordOperation::WholeClock(clock) => self.clocks[clock.0].ticks(at),
+            WordOperation::Nothing => 0,
             // Effects that others see happen at their own time.
-            What::TakeLock(_) | What::GiveLock(_) | What::RaiseFlag(_) => {
+            WordOperation::TakeLock(_)
+            | WordOperation::GiveLock(_)
+            | WordOperation::RaiseFlag(_) => {
                 self.agenda.enter(at, Event::Touch(p));
                 0
             }
@@ -246,8 +248,8 @@ impl<P: Program> Machine<P> {
 
     /// Performs the operation of a reference on the word it has reached.
     pub(super) fn touch(&mut self, p: u32) {
-        match self.process(p).trip.what {
-            What::TakeLock(lock) => {
+        match self.process(p).trip.operation {
+            WordOperation::TakeLock(lock) => {
                 let holder = &mut self.locks[lock.0 as usize].holder;
                 let taken = holder.is_none();
                 if taken {
@@ -255,9 +257,11 @@ impl<P: Program> Machine<P> {
                 }
                 self.process(p).trip.value = u64::from(taken);
             }
-            What::GiveLock(lock) => self.locks[lock.0 as usize].holder = None,
-            What::RaiseFlag(flag) => self.flags[flag.0 as usize].raised += 1,
-            What::Nothing | What::ClockWord(..) | What::WholeClock(_) => {}
+            WordOperation::GiveLock(lock) => self.locks[lock.0 as usize].holder = None,
+            WordOperation::RaiseFlag(flag) => self.flags[flag.0 as usize].raised += 1,
+            WordOperation::Nothing
+            | WordOperation::ClockWord(..)
+            | WordOperation::WholeClock(_) => {}
         }
     }
 

@@ -3,28 +3,29 @@
 
 use undertick_cmstar::engine::Law;
 use undertick_cmstar::{
-    Act, Machine, Messages, Moment, Os, Parameters, Place, ProcessId, Program, Reference, Told,
+    Act, CmAddress, Machine, Messages, Moment, Os, Parameters, ProcessId, Program, Reference,
+    StepInput,
 };
 
-/// Goes through a list of acts and writes down what it was told.
+/// Goes through a list of acts and writes down its inputs.
 pub struct List {
     pub acts: Vec<Act>,
-    pub told: Vec<Told>,
+    pub input: Vec<StepInput>,
 }
 
 impl List {
     pub fn new(acts: impl Into<Vec<Act>>) -> Self {
         Self {
             acts: acts.into(),
-            told: Vec::new(),
+            input: Vec::new(),
         }
     }
 }
 
 impl Program for List {
-    fn next(&mut self, told: Told) -> Act {
-        self.told.push(told);
-        let next = self.told.len() - 1;
+    fn next(&mut self, input: StepInput) -> Act {
+        self.input.push(input);
+        let next = self.input.len() - 1;
         self.acts.get(next).copied().unwrap_or(Act::End)
     }
 }
@@ -69,20 +70,21 @@ pub fn machine(parameters: &Parameters) -> Machine<List> {
 
 /// How long each act of a process took, ns.
 pub fn times(machine: &Machine<List>, process: ProcessId) -> Vec<u64> {
-    let told = &machine.program(process).told;
-    told.windows(2)
+    let input = &machine.program(process).input;
+    input
+        .windows(2)
         .map(|w| w[1].now.ns() - w[0].now.ns())
         .collect()
 }
 
-/// When a process was told for the n-th time, us.
+/// When a process got its n-th input, us.
 pub fn when(machine: &Machine<List>, process: ProcessId, n: usize) -> f64 {
-    machine.program(process).told[n].now.us()
+    machine.program(process).input[n].now.us()
 }
 
 pub const LIMIT: Moment = Moment::from_s(10);
-pub const HERE: Place = Place::new(2, 1);
-pub const BESIDE: Place = Place::new(2, 2);
+pub const HERE: CmAddress = CmAddress::new(2, 1);
+pub const BESIDE: CmAddress = CmAddress::new(2, 2);
 
 /// The parts of a reference to another cluster.
 pub const FAR_NS: u64 =

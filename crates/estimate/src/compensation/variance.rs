@@ -64,7 +64,7 @@ impl Correlations {
     /// Estimates them from intervals around nothing; `granularity` is the clock's step in ticks,
     /// `shared` says whether pairs share readings with the interval.
     #[must_use]
-    pub fn of(samples: &[Paired], granularity: f64, shared: bool) -> Self {
+    pub fn from_samples(samples: &[Paired], granularity: f64, shared: bool) -> Self {
         let n = samples.len() as f64;
         if n < 2.0 {
             return Self::default();
@@ -198,7 +198,7 @@ mod tests {
     fn correlations_by_hand() {
         let samples = [(1.0, 2.0, 3.0), (2.0, 4.0, 1.0), (3.0, 9.0, 2.0)]
             .map(|(t1, tm, t4)| Paired { t1, tm, t4 });
-        let c = Correlations::of(&samples, 6.0, true);
+        let c = Correlations::from_samples(&samples, 6.0, true);
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         near(c.s1, 1.0);
         near(c.s3, 13.0_f64.sqrt());
@@ -207,9 +207,12 @@ mod tests {
         near(c.r34, -1.0 / 13.0_f64.sqrt());
         near(c.r14, -0.5);
         near(c.r13_by_step, -0.5);
-        let fine = Correlations::of(&samples, 2.0, true);
+        let fine = Correlations::from_samples(&samples, 2.0, true);
         near(fine.r13_by_step, -1.0 / 3.0 / 13.0_f64.sqrt());
-        assert_eq!(Correlations::of(&samples, 6.0, false).r34_by_step, 0.0);
-        assert_eq!(Correlations::of(&samples[..1], 6.0, true).s1, 0.0);
+        assert_eq!(
+            Correlations::from_samples(&samples, 6.0, false).r34_by_step,
+            0.0
+        );
+        assert_eq!(Correlations::from_samples(&samples[..1], 6.0, true).s1, 0.0);
     }
 }

@@ -112,7 +112,11 @@ pub fn zero_test(
             bias: mean_of(&corrected, level)
                 .unwrap_or_else(|| unreachable!("there are {FEWEST} samples")),
             k: improvement(&reported(&uncorrected), &reported(&corrected), level),
-            correlations: Correlations::of(samples, granularity, method != Method::Sampler),
+            correlations: Correlations::from_samples(
+                samples,
+                granularity,
+                method != Method::Sampler,
+            ),
             correction: fit(method, samples),
             corrected,
         }

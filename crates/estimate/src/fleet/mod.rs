@@ -34,7 +34,7 @@ mod peers;
 
 pub use change::{Change, change};
 pub use discoveries::{adjusted, simes};
-pub use outliers::{Column, Finding, Of, Outlier, Outliers, Wanted, outliers};
+pub use outliers::{Column, Finding, Outlier, Outliers, Quantity, Wanted, outliers};
 pub use peers::{Figure, Peers, peers};
 
 /// Minimum number of machines of a kind: fewer are not compared.

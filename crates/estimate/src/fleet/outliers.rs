@@ -29,7 +29,7 @@ pub struct Wanted {
 
 /// The quantity in which a machine is out of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum Quantity {
     /// A quantity, by its index.
     Column(usize),
     /// Slow in all quantities, or fast.
@@ -42,7 +42,7 @@ pub enum Of {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
     /// The quantity.
-    pub of: Of,
+    pub quantity: Quantity,
     /// Distance from the fleet's median, on the scale of the figures.
     pub apart: f64,
     /// The distance in standard deviations of machine and fleet.
@@ -109,14 +109,14 @@ pub fn outliers(columns: &[Column], wanted: Wanted) -> Outliers {
         .map(|m| {
             let own = (own.iter().zip(columns).enumerate()).filter_map(|(i, (peers, column))| {
                 let figure = (*column.figures.get(m)?)?;
-                Some(finding(Of::Column(i), (*peers)?, figure))
+                Some(finding(Quantity::Column(i), (*peers)?, figure))
             });
             let slow = slow
                 .zip(slowness[m])
-                .map(|(peers, s)| finding(Of::Slowness, peers, exactly(s)));
+                .map(|(peers, s)| finding(Quantity::Slowness, peers, exactly(s)));
             // A machine that is quieter than others is not a finding.
             let noisy = noisy.zip(noise[m]).map(|(peers, s)| {
-                let found = finding(Of::Noise, peers, exactly(s));
+                let found = finding(Quantity::Noise, peers, exactly(s));
                 match found.deviation > 0.0 {
                     true => found,
                     false => Finding { p: 1.0, ..found },
@@ -137,9 +137,9 @@ fn exactly(value: f64) -> Figure {
     Figure { value, error: 0.0 }
 }
 
-fn finding(of: Of, peers: Peers, figure: Figure) -> Finding {
+fn finding(quantity: Quantity, peers: Peers, figure: Figure) -> Finding {
     Finding {
-        of,
+        quantity,
         apart: figure.value - peers.centre,
         deviation: peers.deviation(figure),
         p: peers.p(figure),
@@ -191,11 +191,17 @@ fn discovered(findings: &[Vec<Finding>], false_share: f64) -> Vec<Outlier> {
 /// Groups findings into quantities, slowness and noise: a machine that is slow or noisy in all must
 /// not be outweighed by the number of quantities.
 fn families(findings: &[Finding]) -> [Vec<Finding>; 3] {
-    let of = |is: fn(Of) -> bool| findings.iter().copied().filter(|f| is(f.of)).collect();
+    let of = |is: fn(Quantity) -> bool| {
+        findings
+            .iter()
+            .copied()
+            .filter(|f| is(f.quantity))
+            .collect()
+    };
     [
-        of(|of| matches!(of, Of::Column(_))),
-        of(|of| of == Of::Slowness),
-        of(|of| of == Of::Noise),
+        of(|quantity| matches!(quantity, Quantity::Column(_))),
+        of(|quantity| quantity == Quantity::Slowness),
+        of(|quantity| quantity == Quantity::Noise),
     ]
 }
 
@@ -295,7 +301,7 @@ mod tests {
     #[test]
     fn machines_first_then_what_it_is() {
         let finding = |p| Finding {
-            of: Of::Column(0),
+            quantity: Quantity::Column(0),
             apart: 1.0,
             deviation: 1.0,
             p,

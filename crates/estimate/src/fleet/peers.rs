@@ -84,9 +84,9 @@ impl Peers {
 #[must_use]
 pub fn peers(columns: &[(Vec<Option<Figure>>, f64)]) -> Vec<Option<Peers>> {
     let middles: Vec<Option<Middle>> = (columns.iter())
-        .map(|(figures, floor)| Middle::of(figures, *floor))
+        .map(|(figures, floor)| Middle::from_figures(figures, *floor))
         .collect();
-    let tails = Tails::of(middles.iter().flatten());
+    let tails = Tails::from_middles(middles.iter().flatten());
     (middles.into_iter())
         .map(|middle| Some(middle?.with(tails)))
         .collect()
@@ -103,7 +103,7 @@ struct Middle {
 }
 
 impl Middle {
-    fn of(figures: &[Option<Figure>], floor: f64) -> Option<Self> {
+    fn from_figures(figures: &[Option<Figure>], floor: f64) -> Option<Self> {
         let figures: Vec<Figure> = figures.iter().copied().flatten().collect();
         let n = figures.len();
         if n < FEWEST {
@@ -174,7 +174,7 @@ struct Tails {
 }
 
 impl Tails {
-    fn of<'a>(all: impl Iterator<Item = &'a Middle>) -> Self {
+    fn from_middles<'a>(all: impl Iterator<Item = &'a Middle>) -> Self {
         let (mut excess, mut own) = (Vec::new(), Vec::new());
         for middle in all {
             excess.push(middle.tail() - middle.tail_of(f64::INFINITY));

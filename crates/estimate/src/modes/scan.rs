@@ -75,7 +75,7 @@ struct Thin {
 
 impl Thin {
     /// The density of a cell is that of the window of `least` values that ends with it.
-    fn of(axis: &[f64], up_to: &[f64], least: f64) -> Self {
+    fn new(axis: &[f64], up_to: &[f64], least: f64) -> Self {
         let mut cells: Vec<(f64, f64)> = Vec::with_capacity(axis.len());
         let mut lo = 0;
         for hi in 1..axis.len() {
@@ -109,7 +109,7 @@ impl Thin {
 }
 
 impl Densest {
-    fn of(axis: &[f64], up_to: &[f64], least: f64) -> Self {
+    fn new(axis: &[f64], up_to: &[f64], least: f64) -> Self {
         let edges = axis.len();
         let mut before = vec![NOTHING; edges];
         let mut after = vec![NOTHING; edges];
@@ -162,11 +162,11 @@ impl<'a> Search<'a> {
             .map(|&sum| sum * rule.weight)
             .collect();
         let all = up_to[up_to.len() - 1] - up_to[0];
-        let thin = axes.map(|axis| Thin::of(axis, &up_to, rule.least));
+        let thin = axes.map(|axis| Thin::new(axis, &up_to, rule.least));
         let mut densest = Vec::new();
         let mut least = rule.least;
         while least <= all {
-            densest.push(axes.map(|axis| Densest::of(axis, &up_to, least)));
+            densest.push(axes.map(|axis| Densest::new(axis, &up_to, least)));
             least *= GROWTH;
         }
         Self {

@@ -36,7 +36,7 @@ impl Counted {
 }
 
 pub(super) fn count(run: &Run, options: &PeakOptions) -> Counted {
-    let bins = Bins::of(run);
+    let bins = Bins::from_run(run);
     let least_share = 0.5 * options.least_share * samples_for_time(run);
     let search = |n_effective: f64| {
         let options = ModeOptions {
@@ -90,7 +90,7 @@ struct Bins {
 }
 
 impl Bins {
-    fn of(run: &Run) -> Self {
+    fn from_run(run: &Run) -> Self {
         let n = run.n();
         let at = |i: usize| run.samples[run.order[i] as usize].time;
         let (first, last) = (at(0).ln(), at(n - 1).ln());

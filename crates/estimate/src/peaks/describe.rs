@@ -4,7 +4,7 @@ use undertick_units::{Estimate, Interval};
 
 use super::bursts::{LEAST_BURSTS, OverBursts, over_bursts, over_time, too_few, window};
 use super::count::Counted;
-use super::place::{Place, absolute, clean, inverse, place, relative};
+use super::location::{Location, absolute, clean, inverse, location, relative};
 use super::relative::Run;
 use super::{Peak, PeakOptions, Peaks, RateHistogram};
 use crate::long_run::student;
@@ -28,17 +28,17 @@ pub(super) fn describe(run: &Run, found: &Counted, options: &PeakOptions) -> Pea
         found.divides.remove(nearer(&found, small));
         shares = all_shares(run, &found, window, level);
     }
-    let places: Vec<Place> = (0..shares.len())
-        .map(|peak| place(run, &found, peak, level))
+    let locations: Vec<Location> = (0..shares.len())
+        .map(|peak| location(run, &found, peak, level))
         .collect();
-    let clean_place = &places[0];
+    let clean_location = &locations[0];
     let fastest = 1.0 / run.samples[run.order[0] as usize].time;
-    let divided = |i: usize| 1.0 / found.divides[i].at / clean_place.value;
+    let divided = |i: usize| 1.0 / found.divides[i].at / clean_location.value;
     let peaks = (shares.into_iter().enumerate())
         .map(|(i, shares)| {
             let rate = match i {
-                0 => clean(clean_place, level),
-                _ => relative(&places[i], clean_place, level),
+                0 => clean(clean_location, level),
+                _ => relative(&locations[i], clean_location, level),
             };
             Peak {
                 slowdown: inverse(&rate),
@@ -50,7 +50,7 @@ pub(super) fn describe(run: &Run, found: &Counted, options: &PeakOptions) -> Pea
                     false => 0.0,
                 },
                 hi: match i {
-                    0 => fastest / clean_place.value,
+                    0 => fastest / clean_location.value,
                     _ => divided(i - 1),
                 },
                 bursts: shares.bursts,
@@ -58,15 +58,15 @@ pub(super) fn describe(run: &Run, found: &Counted, options: &PeakOptions) -> Pea
             }
         })
         .collect();
-    let rate_of = |i: usize| 1.0 / run.samples[i].time / clean_place.value;
+    let rate_of = |i: usize| 1.0 / run.samples[i].time / clean_location.value;
     let rates = (0..run.n()).map(|i| (rate_of(i), 1, run.samples[i].seconds));
     let work = over_time(run, window, rate_of);
     Peaks {
         peaks,
-        clean_rate: absolute(clean_place, level),
-        mean_loss: mean_loss(&even(&work), run.n(), clean_place, level),
+        clean_rate: absolute(clean_location, level),
+        mean_loss: mean_loss(&even(&work), run.n(), clean_location, level),
         reference_drift: drift(&run.references, level),
-        histogram: RateHistogram::of(options.bin, rates),
+        histogram: RateHistogram::from_rates(options.bin, rates),
         n: run.n() as u64,
         unusable: run.unusable,
         bursts: run.bursts.len(),
@@ -142,7 +142,7 @@ fn nearer(found: &Counted, peak: usize) -> usize {
 }
 
 /// Returns 1 less the mean rate, with the error of the clean rate added.
-fn mean_loss(work: &OverBursts, n: usize, clean: &Place, level: f64) -> Estimate {
+fn mean_loss(work: &OverBursts, n: usize, clean: &Location, level: f64) -> Estimate {
     let value = 1.0 - work.mean;
     let mut notes = Vec::new();
     let interval = match (work.variance, clean.interval.lo, clean.interval.hi) {

@@ -17,7 +17,10 @@ pub struct RateHistogram {
 
 impl RateHistogram {
     /// Builds the histogram from rates, their counts and their times.
-    pub(super) fn of(bin: f64, rates: impl Iterator<Item = (f64, u64, f64)> + Clone) -> Self {
+    pub(super) fn from_rates(
+        bin: f64,
+        rates: impl Iterator<Item = (f64, u64, f64)> + Clone,
+    ) -> Self {
         let of = |rate: f64| ((rate.clamp(0.0, HIGHEST) / bin) + 0.5).floor() as usize;
         let bins = rates.clone().filter(|r| r.1 > 0).map(|r| of(r.0));
         let (Some(first), Some(last)) = (bins.clone().min(), bins.max()) else {

@@ -19,8 +19,8 @@ mod bursts;
 mod count;
 mod describe;
 mod histogram;
+mod location;
 mod of_histogram;
-mod place;
 mod predict;
 mod relative;
 #[cfg(test)]
@@ -160,7 +160,7 @@ pub struct Peaks {
 #[must_use]
 pub fn peaks(samples: &[RateSample], options: &PeakOptions) -> Option<Peaks> {
     let options = options.sane();
-    let run = relative::Run::of(samples, options.step)?;
+    let run = relative::Run::from_samples(samples, options.step)?;
     let found = count::count(&run, &options);
     Some(describe::describe(&run, &found, &options))
 }

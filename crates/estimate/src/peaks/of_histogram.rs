@@ -3,7 +3,7 @@
 use undertick_units::{Estimate, Interval};
 
 use super::bursts::score;
-use super::place::{Place, absolute, clean, inverse, relative};
+use super::location::{Location, absolute, clean, inverse, relative};
 use super::{Peak, PeakOptions, Peaks, RateHistogram};
 use crate::long_run::normal;
 use crate::modes::{Axis, Divide, ModeOptions, modes_of_bins};
@@ -53,13 +53,13 @@ pub fn peaks_of_histogram(rates: &[f64], counts: &[u64], options: &PeakOptions) 
             _ => break parts,
         };
     };
-    let places: Vec<Place> = parts.iter().map(|part| place(part)).collect();
-    let at = |i: usize| 1.0 / divides[i].at / places[0].value;
+    let locations: Vec<Location> = parts.iter().map(|part| location(part)).collect();
+    let at = |i: usize| 1.0 / divides[i].at / locations[0].value;
     let peaks = (0..parts.len())
         .map(|i| {
             let rate = match i {
-                0 => clean(&places[0], level),
-                _ => relative(&places[i], &places[0], level),
+                0 => clean(&locations[0], level),
+                _ => relative(&locations[i], &locations[0], level),
             };
             Peak {
                 slowdown: inverse(&rate),
@@ -77,7 +77,7 @@ pub fn peaks_of_histogram(rates: &[f64], counts: &[u64], options: &PeakOptions) 
                     false => 0.0,
                 },
                 hi: match i {
-                    0 => bins.last().map_or(1.0, |bin| bin.hi) / places[0].value,
+                    0 => bins.last().map_or(1.0, |bin| bin.hi) / locations[0].value,
                     _ => at(i - 1),
                 },
                 bursts: 0,
@@ -85,17 +85,17 @@ pub fn peaks_of_histogram(rates: &[f64], counts: &[u64], options: &PeakOptions) 
             }
         })
         .collect();
-    let clean_rate = places[0].value;
+    let clean_rate = locations[0].value;
     let rates = (bins.iter()).map(|bin| {
         let rate = bin.rate / clean_rate;
         (rate, bin.count as u64, bin.count / rate)
     });
     Some(Peaks {
         peaks,
-        clean_rate: absolute(&places[0], level),
-        mean_loss: mean_loss(&bins, &places[0], level),
+        clean_rate: absolute(&locations[0], level),
+        mean_loss: mean_loss(&bins, &locations[0], level),
         reference_drift: no_reference(level),
-        histogram: RateHistogram::of(options.bin, rates),
+        histogram: RateHistogram::from_rates(options.bin, rates),
         n: n as u64,
         unusable: 0,
         bursts: 0,
@@ -178,7 +178,7 @@ fn parts<'a>(bins: &'a [Bin], divides: &[Divide]) -> Vec<&'a [Bin]> {
 
 /// Returns the middle of the shortest stretch that holds half, with each bin filled evenly. That
 /// stretch is also the confidence interval.
-fn place(part: &[Bin]) -> Place {
+fn location(part: &[Bin]) -> Location {
     let n: f64 = part.iter().map(|bin| bin.count).sum();
     // Such a stretch begins or ends at an edge.
     let mut stretches = Vec::new();
@@ -196,7 +196,7 @@ fn place(part: &[Bin]) -> Place {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |all, stretch| {
             (all.0.min(stretch.0), all.1.max(stretch.1))
         });
-    Place {
+    Location {
         value: f64::midpoint(best.0, best.1),
         interval: Interval::new(best.0, best.1),
         n: n as usize,
@@ -258,7 +258,7 @@ fn share(
 }
 
 /// Returns 1 less work over time and clean rate.
-fn mean_loss(bins: &[Bin], clean: &Place, level: f64) -> Estimate {
+fn mean_loss(bins: &[Bin], clean: &Location, level: f64) -> Estimate {
     let n: f64 = bins.iter().map(|bin| bin.count).sum();
     let time = bins.iter().map(Bin::time).sum::<f64>() / n;
     let squares: f64 = (bins.iter())

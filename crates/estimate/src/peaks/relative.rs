@@ -39,7 +39,7 @@ pub(super) struct Run {
 impl Run {
     /// Prepares a run; `step` of the clock is a share of the time of a typical sample, 0 to derive
     /// it.
-    pub(super) fn of(samples: &[RateSample], step: f64) -> Option<Self> {
+    pub(super) fn from_samples(samples: &[RateSample], step: f64) -> Option<Self> {
         let usable: Vec<RateSample> = samples.iter().copied().filter(is_usable).collect();
         if usable.is_empty() || u32::try_from(usable.len()).is_err() {
             return None;

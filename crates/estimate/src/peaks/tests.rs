@@ -6,7 +6,7 @@ use undertick_units::{Estimate, Interval};
 
 use super::bursts::{over_bursts, over_time, score, window};
 use super::histogram::RateHistogram;
-use super::place::shortest_half;
+use super::location::shortest_half;
 use super::predict::{predict, predict_times};
 use super::relative::{Run, median, smoothed};
 use super::{PeakOptions, RateSample, peaks, peaks_of_histogram};
@@ -75,7 +75,7 @@ fn only_the_time_of_a_short_burst_is_looked_at() {
     samples.extend([sample(1, 1.0, 2.0); 2]);
     samples.push(sample(2, 1.0, 1.0));
     samples.extend([sample(2, 0.2, 4.5); 2]);
-    let run = Run::of(&samples, 0.0).unwrap();
+    let run = Run::from_samples(&samples, 0.0).unwrap();
     near(window(&run), 4.0);
     let slow = |i: usize| f64::from(u8::from(run.samples[i].time > 2.0));
     let found = over_time(&run, 4.0, slow);
@@ -134,7 +134,7 @@ fn bins_of_the_clean_rate() {
         (0.97, 2, 0.5),
         (9.0, 1, 0.1),
     ];
-    let found = RateHistogram::of(0.01, rates.into_iter());
+    let found = RateHistogram::from_rates(0.01, rates.into_iter());
     near(found.edges[0], 0.965);
     near(*found.edges.last().unwrap(), 5.005);
     assert_eq!(found.edges.len(), found.counts.len() + 1);
@@ -142,7 +142,7 @@ fn bins_of_the_clean_rate() {
     assert_eq!((found.counts.len(), found.counts[403]), (404, 1));
     near(found.seconds[3], 0.4);
     assert_eq!(
-        RateHistogram::of(0.01, [].into_iter()),
+        RateHistogram::from_rates(0.01, [].into_iter()),
         RateHistogram::default()
     );
 }

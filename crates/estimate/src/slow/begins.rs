@@ -212,7 +212,7 @@ fn walk_of(readings: &[i64], sections: usize) -> Option<PhaseWalk> {
 mod tests {
     use super::*;
 
-    fn of(chains: &[&[i64]]) -> Begins {
+    fn begins_of(chains: &[&[i64]]) -> Begins {
         let mut begins = Begins::default();
         for chain in chains {
             chain.iter().for_each(|&reading| begins.push(reading));
@@ -263,7 +263,7 @@ mod tests {
     fn chains_are_put_together_alike_thinned() {
         let mut long = Begins::default();
         (0..10_000).for_each(|i| long.push(i));
-        let short = of(&[&[1, 2, 3], &[5, 6]]);
+        let short = begins_of(&[&[1, 2, 3], &[5, 6]]);
         let mut both = short.clone();
         both.merge(long.clone());
         assert_eq!(both.thinned_by, 1);
@@ -314,7 +314,7 @@ mod tests {
         assert!(walk_of(&readings, 1).is_none());
         let facts = walk_of(&readings, 2).unwrap().facts().unwrap();
         assert_eq!((facts.cycles, facts.multiples[0]), (99, 23.0));
-        let lock = of(&[&readings]).lock(1.0, 1.5, 200).unwrap();
+        let lock = begins_of(&[&readings]).lock(1.0, 1.5, 200).unwrap();
         assert_eq!(
             (lock.ticks, lock.cycles, lock.may_be_off_steps()),
             (23, 1, 1.0)

@@ -26,7 +26,7 @@ pub struct Independence {
 impl Independence {
     /// Tests the counts of one activity. `None` if there are too few or all agree.
     #[must_use]
-    pub fn of(counts: &ActivityCounts) -> Option<Self> {
+    pub fn from_counts(counts: &ActivityCounts) -> Option<Self> {
         let (n, variance) = (counts.n as f64, counts.variance());
         if counts.n < FEW || variance <= 0.0 {
             return None;
@@ -99,7 +99,7 @@ mod tests {
         let x: Vec<f64> = counts.iter().map(|&c| c as f64).collect();
         let m = mean(&x);
         let variance = mean(&x.iter().map(|v| v * v).collect::<Vec<_>>()) - m * m;
-        let found = Independence::of(&counted(&counts)).unwrap();
+        let found = Independence::from_counts(&counted(&counts)).unwrap();
         for lag in 1..=LAGS {
             let products: Vec<f64> = x.windows(lag + 1).map(|w| w[0] * w[lag]).collect();
             let r = (mean(&products) - m * m) / variance;
@@ -138,8 +138,8 @@ mod tests {
         // 32 zeros, 32 ones and so on swing together; 0, 1, 0, 1 balance.
         let swings: Vec<i64> = (0..1024).map(|i| i / 32 % 2).collect();
         let balances: Vec<i64> = (0..1024).map(|i| i % 2).collect();
-        let swings = Independence::of(&counted(&swings)).unwrap();
-        let balances = Independence::of(&counted(&balances)).unwrap();
+        let swings = Independence::from_counts(&counted(&swings)).unwrap();
+        let balances = Independence::from_counts(&counted(&balances)).unwrap();
         assert!(
             swings.batch_ratio > 10.0 && swings.is_rejected(),
             "{swings:?}"
@@ -156,9 +156,9 @@ mod tests {
     #[test]
     fn too_few_say_nothing() {
         let mixed = |n: i64| (0..n).map(|i| i * 5 % 3).collect::<Vec<i64>>();
-        assert_eq!(Independence::of(&counted(&mixed(63))), None);
-        assert!(Independence::of(&counted(&mixed(64))).is_some());
-        assert_eq!(Independence::of(&counted(&[1; 100])), None);
+        assert_eq!(Independence::from_counts(&counted(&mixed(63))), None);
+        assert!(Independence::from_counts(&counted(&mixed(64))).is_some());
+        assert_eq!(Independence::from_counts(&counted(&[1; 100])), None);
         assert_eq!(batch_ratio(&counted(&mixed(7)), 1.0), None);
         let (_, degrees) = batch_ratio(&counted(&mixed(8)), 1.0).unwrap();
         assert_eq!(degrees, 7.0);

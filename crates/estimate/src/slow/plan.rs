@@ -77,7 +77,7 @@ impl Plan {
     /// Computes the plan. `None` unless durations and tick are positive and finite, the level lies
     /// between 0 and 1 and the precision above 0.
     #[must_use]
-    pub fn of(q: &Question) -> Option<Self> {
+    pub fn for_question(q: &Question) -> Option<Self> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         let lengths = [
             q.duration_ns,
@@ -202,7 +202,12 @@ mod tests {
     #[test]
     fn cycles_by_hand() {
         assert_eq!(cycles_needed(3.30, 0.1, 20.0).round(), 20_691.0);
-        assert_eq!(Plan::of(&question(20.0, 0.9, 0.1)).unwrap().cycles, 20_563);
+        assert_eq!(
+            Plan::for_question(&question(20.0, 0.9, 0.1))
+                .unwrap()
+                .cycles,
+            20_563
+        );
         // 1.3 ticks: (3.3 / 0.1)^2 (1 - 1/1.3) (2/1.3 - 1) = 135.3.
         assert!((cycles_needed(3.30, 0.1, 1.0 / 1.3) - 135.313).abs() < 0.01);
         // Two whole ticks have no scatter.
@@ -225,7 +230,7 @@ mod tests {
                 loop_ns: Some(loop_us * 1e3),
                 ..question(20.0, 0.9, 0.1)
             };
-            let plan = Plan::of(&q).unwrap();
+            let plan = Plan::for_question(&q).unwrap();
             assert_eq!(
                 !plan.warnings.is_empty(),
                 locked,
@@ -238,7 +243,7 @@ mod tests {
             loop_ns: Some(2.5e6),
             ..question(20.0, 0.9, 0.1)
         };
-        let plan = Plan::of(&q).unwrap();
+        let plan = Plan::for_question(&q).unwrap();
         assert!((plan.delay_ns.unwrap() - 118_034.0).abs() < 1.0);
         assert!(
             plan.warnings[0].contains("2 cycles take 5 ticks"),
@@ -254,7 +259,7 @@ mod tests {
     /// ticks and the activity.
     #[test]
     fn times_and_shots_by_hand() {
-        let plan = Plan::of(&Question {
+        let plan = Plan::for_question(&Question {
             loop_ns: Some(2.5e6),
             poll_ns: 50_000.0,
             ..question(20.0, 0.9, 0.1)
@@ -269,7 +274,7 @@ mod tests {
         );
         assert_eq!(plan.edge_samples, 361);
         close(plan.edge_seconds, 361.0 * (50_000.0 + 3.5e6) / 1e9);
-        let quick = Plan::of(&question(20.0, 0.9, 0.1)).unwrap();
+        let quick = Plan::for_question(&question(20.0, 0.9, 0.1)).unwrap();
         assert_eq!((quick.edge_samples, quick.seconds), (24, None));
     }
 
@@ -281,7 +286,7 @@ mod tests {
             question(20.0, 0.9, -0.1),
             question(f64::NAN, 0.9, 0.1),
         ] {
-            assert_eq!(Plan::of(&q), None);
+            assert_eq!(Plan::for_question(&q), None);
         }
     }
 }

@@ -261,7 +261,7 @@ fn activity(
         ticks: counts.ticks,
         predicted_sd_ns: count_sd(mean, n) * tick_ns,
         sd_ns: sd * tick_ns,
-        independence: Independence::of(counts),
+        independence: Independence::from_counts(counts),
         refused,
     }
 }

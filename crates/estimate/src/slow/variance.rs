@@ -44,7 +44,7 @@ impl Spectrum {
     #[must_use]
     pub fn of_walk(n: u64, facts: &WalkFacts, jitter: f64) -> Self {
         let coherence: Vec<f64> = (1..=HARMONICS)
-            .map(|h| coherence(n, &Turn::of(facts, jitter, h)))
+            .map(|h| coherence(n, &Turn::new(facts, jitter, h)))
             .collect();
         let upper = &coherence[HARMONICS / 2..];
         let beyond = upper.iter().sum::<f64>() / upper.len() as f64;
@@ -63,7 +63,7 @@ impl Spectrum {
         let possible = [least.max(guess / 2.0), guess, most].into_iter();
         let possible = possible.filter(|jitter| jitter.is_finite());
         let each = possible.map(|jitter| {
-            let mut turn = Turn::of(facts, jitter, h);
+            let mut turn = Turn::new(facts, jitter, h);
             let error = match facts.period_error {
                 0.0 => 0.0,
                 _ => facts.end_error.hypot(h as f64 * jitter / n.sqrt()),
@@ -111,7 +111,7 @@ struct Turn {
 }
 
 impl Turn {
-    fn of(facts: &WalkFacts, jitter: f64, h: usize) -> Self {
+    fn new(facts: &WalkFacts, jitter: f64, h: usize) -> Self {
         let n = facts.cycles as f64;
         let (ticks, ends, wander) = match facts.multiples.get(h - 1) {
             Some(&ticks) => (ticks, facts.end_error, jitter.max(facts.jitter[1])),

@@ -110,7 +110,7 @@ struct History {
 
 impl History {
     /// Semi-Markov: a state lasts exponentially, the next is drawn by the shares.
-    fn of(machine: &Machine, source: &mut Source) -> Self {
+    fn draw(machine: &Machine, source: &mut Source) -> Self {
         let end = machine.bursts as f64 * machine.grid_s;
         let Stay::Grid(mean) = machine.stay else {
             return Self {
@@ -193,7 +193,7 @@ impl Machine {
     /// One run. What the shares truly are is found out by walking through the same
     /// history without noise from 20 places of each grid place.
     pub fn run(&self, source: &mut Source) -> Ran {
-        let history = History::of(self, source);
+        let history = History::draw(self, source);
         let states = self.states.len();
         let mut ran = Ran {
             samples: Vec::with_capacity(self.bursts * self.loops),

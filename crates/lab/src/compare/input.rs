@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use undertick_analyze::analyze;
 use undertick_estimate::MOST_RUNS;
-use undertick_report::compare::{About, Side, Subject};
+use undertick_report::compare::{Side, Source, Subject};
 use undertick_report::survey::Metric;
 use undertick_trace::read::Trace;
 use undertick_trace::run_set::{is_trace, run_name};
@@ -24,7 +24,7 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runs {
     /// Describes the set; the machine is that of its first run.
-    pub about: About,
+    pub about: Source,
     /// The directory of the set.
     pub(super) dir: PathBuf,
     pub(super) runs: Vec<Run>,
@@ -51,7 +51,7 @@ pub fn open(
     }
     let files = files(path)?;
     let mut runs = Vec::with_capacity(files.len());
-    let mut about: Option<About> = None;
+    let mut about: Option<Source> = None;
     for (index, file) in files.iter().enumerate() {
         let share = |within: f64| (index as f64 + within) / files.len() as f64;
         let side = one(file, options, &mut |within| progress(share(within))).map_err(|wrong| {
@@ -76,7 +76,7 @@ pub fn open(
         return Err(none_in(path));
     };
     Ok(Input::Runs(Runs {
-        about: About {
+        about: Source {
             file: path.display().to_string(),
             runs: Some(runs.len() as u64),
             ..about
@@ -89,14 +89,14 @@ pub fn open(
 impl Input {
     /// Describes the input.
     #[must_use]
-    pub const fn about(&self) -> &About {
+    pub const fn about(&self) -> &Source {
         match self {
             Self::One(side) => &side.about,
             Self::Runs(runs) => &runs.about,
         }
     }
 
-    pub(super) fn into_about(self) -> About {
+    pub(super) fn into_about(self) -> Source {
         match self {
             Self::One(side) => side.about,
             Self::Runs(runs) => runs.about,

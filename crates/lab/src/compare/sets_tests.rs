@@ -91,7 +91,7 @@ fn programs(seed: u64, runs: usize, ratio: f64, walk: f64, dir: &Path) -> (Input
 
 fn set(dir: &Path, side: &str, runs: Vec<Run>) -> Input {
     Input::Runs(Runs {
-        about: undertick_report::compare::About {
+        about: undertick_report::compare::Source {
             file: side.to_owned(),
             kind: "report".to_owned(),
             host: undertick_report::survey::Host::default(),

@@ -1,4 +1,4 @@
-use undertick_report::compare::{About, render};
+use undertick_report::compare::{Source, render};
 use undertick_report::survey::{Host, Metric};
 use undertick_units::{Estimate, Interval};
 
@@ -29,7 +29,7 @@ fn metric(id: &str, group: &str, value: f64, half: f64) -> Metric {
 
 fn side(name: &str, metrics: Vec<Metric>) -> Side {
     Side {
-        about: About {
+        about: Source {
             file: format!("{name}.json"),
             kind: "survey".into(),
             host: Host {

@@ -42,7 +42,7 @@ pub enum Progress {
     /// Repetitions that are over, and their number in all.
     Repetition(usize, usize),
     /// The trace is being finalized: the share that is done, 0 to 1.
-    Keeping(f64),
+    Finalizing(f64),
 }
 
 /// The result of performing an experiment.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use undertick_estimate::fleet::{Column, Figure, Finding, Of, Outliers, Wanted, outliers};
+use undertick_estimate::fleet::{Column, Figure, Finding, Outliers, Quantity, Wanted, outliers};
 use undertick_estimate::{standard_error, standard_error_of_ln};
 use undertick_report::fleet::{Distribution, FleetMetric, Reason};
 use undertick_report::survey::{Better, Metric, Scale, title};
@@ -209,14 +209,14 @@ pub(super) enum Against {
 /// In words: how the machine compares with the others, or with itself before.
 pub(super) fn reason(table: &Table, finding: &Finding, host: usize, against: Against) -> Reason {
     let ratio = finding.apart.exp();
-    let (metric, words, is_ratio) = match finding.of {
-        Of::Slowness => ("slowness".to_owned(), slow_words(ratio, against), true),
-        Of::Noise => (
+    let (metric, words, is_ratio) = match finding.quantity {
+        Quantity::Slowness => ("slowness".to_owned(), slow_words(ratio, against), true),
+        Quantity::Noise => (
             "noise".to_owned(),
             format!("intervals {ratio:.1} times wider over all metrics"),
             true,
         ),
-        Of::Column(index) => {
+        Quantity::Column(index) => {
             let about = table.about(index);
             let is_ratio = about.scale == Scale::Ratio;
             let by = match is_ratio {

@@ -1,7 +1,7 @@
 //! Derives peaks, losses and causes from bursts.
 
 use undertick_estimate::peaks::{self, PeakOptions, Peaks, RateSample};
-use undertick_estimate::{scaled, spaced_mean};
+use undertick_estimate::{intermittent_mean, scaled};
 use undertick_report::document::Warning;
 use undertick_report::interference::{Disturber, Interruption, Loss, Peak, RateHistogram};
 use undertick_units::{Estimate, Interval};
@@ -292,7 +292,7 @@ fn median_reference_rate(seen: &[Seen<'_>], probe_info: ProbeInfo) -> f64 {
 /// Mean over the run of a quantity that each burst has.
 pub(super) fn mean_over_bursts(values: &[f64], level: f64) -> Estimate {
     let n = values.len();
-    let mut estimate = spaced_mean(values, level).unwrap_or_else(|| Estimate {
+    let mut estimate = intermittent_mean(values, level).unwrap_or_else(|| Estimate {
         value: values.iter().sum::<f64>() / n.max(1) as f64,
         interval: Interval { lo: None, hi: None },
         level,

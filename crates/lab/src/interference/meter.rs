@@ -16,7 +16,7 @@ use undertick_report::interference::{Interference, Probe};
 use undertick_ring::Record;
 use undertick_trace::kernel;
 use undertick_trace::manifest::Manifest;
-use undertick_trace::record::{Request as Recording, Tell, Watch, record_watched};
+use undertick_trace::record::{RecordingProgress, Request as Recording, Watch, record_watched};
 use undertick_trace::session::Settings;
 
 use super::analysis::{self, Run, RunAnalysis};
@@ -83,7 +83,7 @@ impl Heard {
     pub(super) fn tap(heard: &Rc<RefCell<Self>>, every: Duration) -> Watch {
         let heard = Rc::clone(heard);
         Watch {
-            about: None,
+            on_manifest: None,
             every,
             tap: Box::new(move |header, records| {
                 let mut heard = heard.borrow_mut();
@@ -296,7 +296,7 @@ pub(super) fn run_probe(
         functions: None,
     };
     let manifest = record_watched(recording, watch, &mut |update| {
-        if let Tell::Recording(_, elapsed) = update {
+        if let RecordingProgress::Recording(_, elapsed) = update {
             progress(elapsed);
         }
     })?;

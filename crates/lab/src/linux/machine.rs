@@ -82,14 +82,14 @@ impl Machine for LocalMachine {
         let all = experiment.order().len();
         let mut looked = Instant::now();
         let manifest = record(request, &mut |update| match update {
-            record::Tell::Recording(..) if looked.elapsed() >= LOOK_EVERY => {
+            record::RecordingProgress::Recording(..) if looked.elapsed() >= LOOK_EVERY => {
                 looked = Instant::now();
                 let lines = std::fs::read(&results)
                     .map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count());
                 progress(Progress::Repetition(lines, all));
             }
-            record::Tell::Recording(..) | record::Tell::Snapshot(_) => {}
-            record::Tell::Keeping(share) => progress(Progress::Keeping(share)),
+            record::RecordingProgress::Recording(..) | record::RecordingProgress::Snapshot(_) => {}
+            record::RecordingProgress::Finalizing(share) => progress(Progress::Finalizing(share)),
         })?;
         let lines = std::fs::read_to_string(&results).unwrap_or_default();
         let repetitions: Vec<Repetition> = (lines.lines())

@@ -21,8 +21,8 @@ use std::time::SystemTime;
 
 use undertick_cmstar::{Os, Parameters, Routine};
 use undertick_trace::input::{self, Kind};
-use undertick_trace::made::{self, Made, MadeRing};
 use undertick_trace::manifest;
+use undertick_trace::synthetic::{self, SyntheticRing, SyntheticTrace};
 
 use self::repetition::Ran;
 use crate::experiment::{
@@ -127,8 +127,8 @@ impl Machine for Simulated {
                 "{too_slow} readings of the clock took longer than its low word lasts: they are left out"
             ));
         }
-        made::write(trace, made, &rings, &mut |share| {
-            progress(Progress::Keeping(share))
+        synthetic::write(trace, made, &rings, &mut |share| {
+            progress(Progress::Finalizing(share))
         })?;
         Ok(performed)
     }
@@ -161,7 +161,7 @@ impl Simulated {
 
     /// Shifts the records of a repetition: each is a machine that begins at 0, and in the trace
     /// they follow one another.
-    fn shifted(&self, mut rings: Vec<MadeRing>, by_ns: u64) -> Vec<MadeRing> {
+    fn shifted(&self, mut rings: Vec<SyntheticRing>, by_ns: u64) -> Vec<SyntheticRing> {
         let ticks = by_ns / self.tick_ns();
         for ring in &mut rings {
             for record in &mut ring.records {
@@ -174,10 +174,15 @@ impl Simulated {
         rings
     }
 
-    fn about(&self, experiment: &Experiment, names: Vec<manifest::Name>, ns: u64) -> Made {
+    fn about(
+        &self,
+        experiment: &Experiment,
+        names: Vec<manifest::Name>,
+        ns: u64,
+    ) -> SyntheticTrace {
         let clock = &self.parameters.clock;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        Made {
+        SyntheticTrace {
             host: manifest::Host {
                 name: format!("Cm*, simulated, {}", self.os),
                 kernel: self.os.to_string(),
@@ -203,7 +208,7 @@ impl Simulated {
             warnings: vec![format!(
                 "simulated: Cm* under {}; times are virtual, {} has the true ones",
                 self.os,
-                made::TRUTH_FILE
+                synthetic::TRUTH_FILE
             )],
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use undertick_cmstar::{
-    Act, ChannelId, ClockId, LockId, Machine, Moment, Os, Place as Cm, ProcessId,
+    Act, ChannelId, ClockId, CmAddress as Cm, LockId, Machine, Moment, Os, ProcessId,
 };
 
 use super::Simulated;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use undertick_cmstar::{Machine, Moment, ProcessId, Stopped};
-use undertick_trace::made::MadeRing;
+use undertick_trace::synthetic::SyntheticRing;
 
 use super::Simulated;
 use super::processes;
@@ -15,7 +15,7 @@ use crate::script::{Placement, Plan};
 /// The result of a repetition.
 pub(super) struct Ran {
     pub(super) repetition: Repetition,
-    pub(super) rings: Vec<MadeRing>,
+    pub(super) rings: Vec<SyntheticRing>,
     /// Duration of each reading of the clock, ns.
     pub(super) reading_ns: Vec<u64>,
     /// Readings for which the routine was too slow: they are not in the rings.
@@ -76,7 +76,7 @@ pub(super) fn run(
     let too_slow = workers.iter().map(|a| a.too_slow).sum();
     let rings = (workers.into_iter().zip(started))
         .filter(|(worker, _)| !worker.records.is_empty())
-        .map(|(worker, (p, _, _))| MadeRing {
+        .map(|(worker, (p, _, _))| SyntheticRing {
             pid: first_pid + p as i32,
             tid: first_pid + p as i32,
             name: plan.processes[p].name.clone(),

@@ -6,9 +6,9 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use undertick_cmstar::Os;
-use undertick_trace::made::{self, TRUTH_FILE};
 use undertick_trace::read::Trace;
 use undertick_trace::schema;
+use undertick_trace::synthetic::{self, TRUTH_FILE};
 
 use super::Simulated;
 use crate::experiment::{
@@ -84,7 +84,7 @@ fn rows(trace: &Path) -> Vec<(i32, i32, i64, i64, i64)> {
             ));
         }
     }
-    let truth = made::truth(trace)
+    let truth = synthetic::truth(trace)
         .unwrap()
         .expect("a simulated machine knows it");
     assert_eq!(truth.len(), rows.len(), "a true time for each");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use undertick_cmstar::{Act, ClockId, Moment, Outcome, Program, Reading, Routine, Told};
+use undertick_cmstar::{Act, ClockId, Moment, Outcome, Program, Reading, Routine, StepInput};
 use undertick_ring::{DeschedFlag, Kind, Record};
 
 use crate::script::Length;
@@ -312,7 +312,7 @@ impl Worker {
 }
 
 impl Program for Worker {
-    fn next(&mut self, told: Told) -> Act {
+    fn next(&mut self, told: StepInput) -> Act {
         self.heard(told.outcome);
         loop {
             match self.at {

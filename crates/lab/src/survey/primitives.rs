@@ -44,7 +44,7 @@ pub(super) fn add(
                     let share = done as f64 / all.max(1) as f64;
                     progress(PRIMITIVES.0, between(PRIMITIVES.1, KEEPING.1, share));
                 }
-                Progress::Keeping(share) => {
+                Progress::Finalizing(share) => {
                     progress(KEEPING.0, between(KEEPING.1, super::INTERFERENCE.1, share))
                 }
             };

@@ -4,7 +4,7 @@
 use undertick_units::Estimate;
 
 use super::terminal::{bounds, summary};
-use super::{About, Comparison, Row};
+use super::{Comparison, Row, Source};
 use crate::figures;
 use crate::remarks::number_of;
 use crate::survey::{figure, machine};
@@ -90,14 +90,14 @@ fn is_too_slow(found: &Comparison, row: &Row) -> bool {
     ids.is_some_and(|ids| ids.contains(&row.id))
 }
 
-fn side(which: &str, about: &About) -> String {
-    let runs = about.runs.map_or(String::new(), |runs| {
+fn side(which: &str, source: &Source) -> String {
+    let runs = source.runs.map_or(String::new(), |runs| {
         format!(", {}", number_of(runs, "run"))
     });
     format!(
         "{which}: {}{runs} ({})",
-        text(&about.file),
-        text(&machine(&about.host))
+        text(&source.file),
+        text(&machine(&source.host))
     )
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::Value;
 use undertick_units::Estimate;
 
-use super::About;
+use super::Source;
 use crate::document::{IntervalReport, Report, without_impossible};
 use crate::survey::{self, Better, Host, Metric, Scale, Survey};
 use crate::text::clean;
@@ -27,7 +27,7 @@ pub enum Subject {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     /// The document.
-    pub about: About,
+    pub about: Source,
     /// Its figures; every id occurs once.
     pub metrics: Vec<Metric>,
     /// Whether it was stopped before its end.
@@ -169,7 +169,7 @@ impl Subject {
     pub fn side(self, file: &str) -> Side {
         match self {
             Self::Survey(survey) => Side {
-                about: About {
+                about: Source {
                     file: file.to_owned(),
                     kind: "survey".to_owned(),
                     host: survey.host,
@@ -214,7 +214,7 @@ fn of_report(report: Report, file: &str) -> Side {
     let mut metrics: Vec<Metric> = intervals.chain(lines).collect();
     number_the_same(&mut metrics);
     Side {
-        about: About {
+        about: Source {
             file: file.to_owned(),
             kind: "report".to_owned(),
             host,

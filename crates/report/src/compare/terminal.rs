@@ -2,7 +2,7 @@
 
 use undertick_units::Estimate;
 
-use super::{About, Comparison, Row, Verdict};
+use super::{Comparison, Row, Source, Verdict};
 use crate::figures;
 use crate::remarks::{number_of, unix_date};
 use crate::survey::{self, figure, machine};
@@ -20,7 +20,7 @@ pub fn render(found: &Comparison, columns: usize) -> String {
     let columns = columns.max(FEWEST_COLUMNS);
     let line = |text: &str| wrap(text, columns, 2);
     let mut parts = vec![
-        [about("A", &found.a), about("B", &found.b)]
+        [source_line("A", &found.a), source_line("B", &found.b)]
             .map(|text| line(&text))
             .join("\n"),
         line(&summary(found)),
@@ -65,15 +65,15 @@ impl Row {
     }
 }
 
-fn about(which: &str, about: &About) -> String {
-    let runs = about.runs.map_or(String::new(), |runs| {
+fn source_line(which: &str, source: &Source) -> String {
+    let runs = source.runs.map_or(String::new(), |runs| {
         format!(", {}", number_of(runs, "run"))
     });
     format!(
         "{which}: {}{runs}: {}, {}",
-        clean(&about.file),
-        machine(&about.host),
-        unix_date((about.begun_unix_s * 1e9) as i64)
+        clean(&source.file),
+        machine(&source.host),
+        unix_date((source.begun_unix_s * 1e9) as i64)
     )
 }
 

@@ -42,13 +42,13 @@ pub(super) fn plot(page: &mut String, id: &str, plot: &Plot) -> core::fmt::Resul
         writeln!(page, "<p class=\"hint\">{}</p>", Text(text))?;
     }
     let points = || plot.curves.iter().flat_map(|curve| &curve.points);
-    let x = Scale::of(
+    let x = Scale::for_axis(
         &plot.x,
         points().map(|p| p.x),
         [BORDERS[0], WIDTH - BORDERS[1]],
     );
     let ys = points().flat_map(|p| [p.y].into_iter().chain(p.within.into_iter().flatten()));
-    let y = Scale::of(&plot.y, ys, [HEIGHT - BORDERS[3], BORDERS[2]]);
+    let y = Scale::for_axis(&plot.y, ys, [HEIGHT - BORDERS[3], BORDERS[2]]);
     let (Some(x), Some(y)) = (x, y) else {
         page.push_str("<p>There is nothing to draw.</p>\n</section>\n");
         return Ok(());
@@ -210,7 +210,7 @@ struct Scale {
 
 impl Scale {
     /// The scale of an axis; `None` where there is no value to be drawn.
-    fn of(axis: &Axis, values: impl Iterator<Item = f64>, places: [f64; 2]) -> Option<Self> {
+    fn for_axis(axis: &Axis, values: impl Iterator<Item = f64>, places: [f64; 2]) -> Option<Self> {
         let usable = values
             .filter(|v| v.is_finite() && (!axis.log || *v > 0.0))
             .map(|v| if axis.log { v.log10() } else { v });

@@ -52,7 +52,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
 
 /// A link to the chapter that explains a warning's code; empty for an unknown code.
 fn chapter(code: &str) -> String {
-    let Some(Chapter { file, title }) = chapters::of(code) else {
+    let Some(Chapter { file, title }) = chapters::for_code(code) else {
         return String::new();
     };
     format!(

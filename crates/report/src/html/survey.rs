@@ -84,7 +84,12 @@ fn table(page: &mut String, metrics: &[&Metric]) -> Result {
             let tail = tail.map_or("–".to_owned(), |e| shown(&figures::duration(e.value)));
             frame::cell(page, "once a second", "", Text(&tail))?;
         }
-        frame::cell(page, "", "plot", plot(metric, &Axis::of(metric, metrics)))?;
+        frame::cell(
+            page,
+            "",
+            "plot",
+            plot(metric, &Axis::for_metric(metric, metrics)),
+        )?;
         page.push_str("</tr>\n");
     }
     frame::end_of_table(page);
@@ -105,7 +110,7 @@ const HEIGHT: f64 = 20.0;
 const MARGIN: f64 = 4.0;
 
 impl Axis {
-    fn of(metric: &Metric, metrics: &[&Metric]) -> Self {
+    fn for_metric(metric: &Metric, metrics: &[&Metric]) -> Self {
         let ends = (metrics.iter())
             .filter(|m| m.estimate.unit == metric.estimate.unit)
             .flat_map(|m| {

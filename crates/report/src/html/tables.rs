@@ -92,7 +92,7 @@ pub(super) fn estimates(page: &mut String, report: &Report) -> Result {
     )?;
     let headings = ["interval", "n", "median", "mean", "p99", "max", "culled"];
     headings_of(page, headings)?;
-    let scale = Scale::of(report);
+    let scale = Scale::for_report(report);
     write!(
         page,
         "<th scope=\"col\" class=\"bars\">{}</th></tr></thead>\n<tbody>\n",
@@ -155,7 +155,7 @@ const BARS_WIDTH: f64 = 200.0;
 const BARS_HEIGHT: f64 = 26.0;
 
 impl Scale {
-    fn of(report: &Report) -> Self {
+    fn for_report(report: &Report) -> Self {
         let values = report
             .intervals
             .iter()

@@ -72,7 +72,7 @@ fn state(entries: Vec<Entry>) -> State {
         above: 0,
         is_paused: false,
         is_help: false,
-        keeping: None,
+        finalizing: None,
     }
 }
 
@@ -332,7 +332,7 @@ fn stages() {
         text.contains("figures paused") && text.contains("space go on"),
         "{text}"
     );
-    state.keeping = Some(0.43);
+    state.finalizing = Some(0.43);
     let text = lines(&state, 80, 24).join("\n");
     assert!(text.contains("ended, keeping the trace: 43 %"), "{text}");
     state.is_attached = true;

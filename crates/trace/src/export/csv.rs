@@ -24,7 +24,7 @@ impl Sink for Csv {
     }
 
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()> {
-        let name = names.of(row);
+        let name = names.name_of(row);
         writeln!(
             self.out,
             "{},{},{},{},{},{},{},{},{},{},{},{}",

@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::{Names, Time, kind_name, rows_of};
 use crate::TraceError;
-use crate::keep::parquet_error;
+use crate::finalize::parquet_error;
 use crate::read::Trace;
 use crate::schema::event_schema;
 
@@ -20,7 +20,7 @@ pub fn write(
     trace: &Trace,
     file: File,
     path: &Path,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;
@@ -55,7 +55,7 @@ pub fn write(
         let (mut ns, mut name, mut kind) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows_of(&batch, &time) {
             ns.push(row.unix_ns);
-            name.push(names.of(&row));
+            name.push(names.name_of(&row));
             kind.push(kind_name(row.kind));
         }
         let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
@@ -66,7 +66,7 @@ pub fn write(
             .map_err(|e| TraceError::damaged(path, e))?;
         writer.write(&batch).map_err(failed)?;
         rows += batch.num_rows() as u64;
-        told(rows as f64 / total);
+        progress(rows as f64 / total);
     }
     let file = writer.into_inner().map_err(failed)?;
     file.sync_all()

@@ -10,8 +10,8 @@ use undertick_estimate::two_clocks::{ClockMap, Limits, Message, NoMap, clock_map
 
 use super::identity::ClockIdentity;
 use super::lines::{Knots, compose, near};
+use super::merge_manifest::{Closure, HostMap};
 use super::scale::Scale;
-use super::told::{Closure, HostMap};
 use crate::TraceError;
 use crate::manifest::Clock;
 
@@ -33,7 +33,7 @@ pub struct HostClock {
 impl HostClock {
     /// The clock of a trace.
     #[must_use]
-    pub fn of(name: String, identity: ClockIdentity, clock: &Clock) -> Self {
+    pub fn from_clock(name: String, identity: ClockIdentity, clock: &Clock) -> Self {
         // The stamps of CPUs whose clocks were found apart differ by as much.
         let apart = (clock.across_cpus.as_ref())
             .filter(|found| found.cpus_apart > 0)
@@ -112,7 +112,7 @@ pub fn align(
     let maps = (0..hosts.len())
         .map(|host| {
             let parent = parents[host]?;
-            Some(pairs.told(host, parent, &links[host], &on_first[host]))
+            Some(pairs.host_map(host, parent, &links[host], &on_first[host]))
         })
         .collect();
     Ok(Alignment {
@@ -371,7 +371,7 @@ impl<'a> Pairs<'a> {
         Ok(links.into_iter().flatten().collect())
     }
 
-    fn told(&self, host: usize, parent: usize, link: &Link, on_first: &Knots) -> HostMap {
+    fn host_map(&self, host: usize, parent: usize, link: &Link, on_first: &Knots) -> HostMap {
         let to_ns = self.hosts[0].ns_per_tick();
         let is_same_clock = self.is_one_clock(host, 0);
         let sources = (self.messages.iter())

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::align::Alignment;
 use super::merge::{Survey, identity};
+use super::merge_manifest::{Merged, TraceHost};
 use super::rows::shifted;
-use super::told::{Merged, TraceHost};
 use crate::manifest::{
     Balance, Descheduled, Exit, Kernel, Manifest, Name, Part, Ring, Sampled, State, Thread,
 };

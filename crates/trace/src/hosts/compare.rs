@@ -3,7 +3,7 @@
 use super::align::{HostClock, Messages, align};
 use super::exchanges::{Side, SyncFile};
 use super::identity::ClockIdentity;
-use super::told::HostMap;
+use super::merge_manifest::HostMap;
 use crate::TraceError;
 
 /// Two clocks that exchanged stamps, compared at the end of the exchanges.

@@ -16,12 +16,12 @@ use super::exchanges::SyncFile;
 use super::identity::ClockIdentity;
 use super::rows::{Change, MOST_HOSTS, PIDS, merged_schema};
 use crate::TraceError;
-use crate::keep::{EVENTS_FILE, checksum, parquet_error, properties, write_manifest};
-use crate::kernel::keep::KERNEL_FILE;
+use crate::finalize::{EVENTS_FILE, checksum, parquet_error, properties, write_manifest};
+use crate::kernel::finalize::KERNEL_FILE;
 use crate::manifest::{Manifest, Part};
 use crate::manifest_file::MOST_NAMES;
 use crate::read::Trace;
-use crate::running::{make_trace_dir, remove_empty};
+use crate::recording_loop::{make_trace_dir, remove_empty};
 use crate::schema;
 use crate::trace_dir::TraceDir;
 
@@ -52,7 +52,7 @@ pub(super) struct Survey {
     pub(super) kernel_rows: u64,
 }
 
-/// Writes the merged trace into a new directory. `told` receives the share done, 0 to 1.
+/// Writes the merged trace into a new directory. `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// Fewer than two traces, or more than 512; clocks that nothing compares; the directory
@@ -60,13 +60,13 @@ pub(super) struct Survey {
 pub fn merge(
     asked: &Merge<'_>,
     out: &Path,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     check(asked.traces)?;
     let mut surveys = Vec::new();
     for (place, trace) in asked.traces.iter().enumerate() {
         surveys.push(survey(trace)?);
-        told(0.3 * (place + 1) as f64 / asked.traces.len() as f64);
+        progress(0.3 * (place + 1) as f64 / asked.traces.len() as f64);
     }
     let clocks: Vec<HostClock> = (asked.traces.iter().zip(&surveys))
         .map(|(trace, survey)| clock(trace, survey))
@@ -82,7 +82,7 @@ pub fn merge(
     })?;
     make_trace_dir(out)?;
     let written = write(asked, &surveys, alignment, notes, out, &mut |share| {
-        told(0.3 + 0.7 * share);
+        progress(0.3 + 0.7 * share);
     });
     if written.is_err() {
         for file in [KERNEL_FILE, EVENTS_FILE] {
@@ -133,7 +133,7 @@ fn clock(trace: &Trace, survey: &Survey) -> HostClock {
     let name = format!("{} ({})", manifest.host.name, trace.dir().display());
     HostClock {
         span: survey.span,
-        ..HostClock::of(name, identity(manifest), &manifest.clock)
+        ..HostClock::from_clock(name, identity(manifest), &manifest.clock)
     }
 }
 
@@ -233,7 +233,7 @@ fn write(
     alignment: Alignment,
     notes: Vec<String>,
     out: &Path,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let (shifts, too_many) = shifts(surveys);
     if too_many {
@@ -256,7 +256,7 @@ fn write(
         super::kernel_rows::write(asked.traces, changes(), &mut writer)?;
         parts.push(writer.finish(KERNEL_FILE, false)?);
     }
-    told(0.1);
+    progress(0.1);
     let path = out.join(EVENTS_FILE);
     let mut writer = Writer::create(&path)?;
     for (host, (trace, mut change)) in asked.traces.iter().zip(changes()).enumerate() {
@@ -268,7 +268,7 @@ fn write(
                 writer.write(&change.rows(&events).ok_or_else(|| outside(trace))?)?;
             }
         }
-        told(0.1 + 0.9 * (host + 1) as f64 / asked.traces.len() as f64);
+        progress(0.1 + 0.9 * (host + 1) as f64 / asked.traces.len() as f64);
     }
     // Ring numbers ascend from host to host.
     let is_by_ring = |part: &Part| part.by_ring || is_kernel(part);

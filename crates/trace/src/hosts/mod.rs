@@ -7,7 +7,7 @@
 //! several.
 //!
 //! Caveats: the maps are bounds under a stated wander of the rates. The manifest says how much
-//! they allow for ([`told`]).
+//! they allow for ([`merge_manifest`]).
 
 pub mod align;
 mod combine;
@@ -18,11 +18,11 @@ mod kernel_rows;
 mod lines;
 mod mapped;
 pub mod merge;
+pub mod merge_manifest;
 mod packet;
 pub mod probe;
 mod rows;
 mod scale;
-pub mod told;
 
 pub use rows::TS_LOCAL;
 pub(crate) use rows::merged_schema;

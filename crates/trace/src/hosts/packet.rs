@@ -23,7 +23,7 @@ const MAGIC: &[u8; 8] = b"UTSYNC01";
 /// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum What {
+pub(super) enum PacketKind {
     Hello = 1,
     Welcome = 2,
     Question = 3,
@@ -33,7 +33,7 @@ pub(super) enum What {
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packet {
-    pub(super) what: What,
+    pub(super) kind: PacketKind,
     pub(super) session: u128,
     pub(super) number: u64,
     /// Stamps: sent here, received there, answered there.
@@ -44,7 +44,7 @@ impl Packet {
     pub(super) fn to_bytes(self) -> [u8; PACKET_BYTES] {
         let mut bytes = [0; PACKET_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
-        bytes[8] = self.what as u8;
+        bytes[8] = self.kind as u8;
         bytes[16..32].copy_from_slice(&self.session.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.number.to_le_bytes());
         for (place, stamp) in bytes[40..].chunks_exact_mut(8).zip(self.stamps) {
@@ -59,16 +59,16 @@ impl Packet {
         if &bytes[..8] != MAGIC {
             return None;
         }
-        let what = match bytes[8] {
-            1 => What::Hello,
-            2 => What::Welcome,
-            3 => What::Question,
-            4 => What::Answer,
+        let kind = match bytes[8] {
+            1 => PacketKind::Hello,
+            2 => PacketKind::Welcome,
+            3 => PacketKind::Question,
+            4 => PacketKind::Answer,
             _ => return None,
         };
         let word = |at: usize| -> [u8; 8] { bytes[at..at + 8].try_into().expect("eight bytes") };
         Some(Self {
-            what,
+            kind,
             session: u128::from_le_bytes(bytes[16..32].try_into().expect("sixteen bytes")),
             number: u64::from_le_bytes(word(32)),
             stamps: [40, 48, 56].map(|at| i64::from_le_bytes(word(at))),
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn packets_are_as_documented() {
         let packet = Packet {
-            what: What::Answer,
+            kind: PacketKind::Answer,
             session: 0x0102,
             number: 3,
             stamps: [-1, 5, i64::MIN],
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn other_bytes_are_no_packet() {
         let packet = Packet {
-            what: What::Hello,
+            kind: PacketKind::Hello,
             session: 1,
             number: 0,
             stamps: [0; 3],

@@ -13,7 +13,7 @@ use undertick_units::TickRate;
 
 use super::exchanges::{Side, SyncFile};
 use super::identity::ClockIdentity;
-use super::packet::{HELLO_BYTES, PACKET_BYTES, Packet, What};
+use super::packet::{HELLO_BYTES, PACKET_BYTES, Packet, PacketKind};
 use crate::TraceError;
 
 /// The default port.
@@ -110,18 +110,18 @@ impl Listener {
                 self.strange += 1;
                 continue;
             };
-            match packet.what {
+            match packet.kind {
                 // A shorter hello could be forged to make us flood others.
-                What::Hello if length == HELLO_BYTES => {
-                    let what = What::Welcome;
-                    let mut reply = Packet { what, ..packet }.to_bytes().to_vec();
+                PacketKind::Hello if length == HELLO_BYTES => {
+                    let kind = PacketKind::Welcome;
+                    let mut reply = Packet { kind, ..packet }.to_bytes().to_vec();
                     reply.extend_from_slice(&self.welcome);
                     let _ = self.socket.send_to(&reply, from);
                 }
-                What::Question if length == PACKET_BYTES => {
+                PacketKind::Question if length == PACKET_BYTES => {
                     let [sent, ..] = packet.stamps;
                     let mut reply = Packet {
-                        what: What::Answer,
+                        kind: PacketKind::Answer,
                         stamps: [sent, received, 0],
                         ..packet
                     };
@@ -159,7 +159,7 @@ pub struct Asking {
 }
 
 /// Asks the host at `address` (`HOST` or `HOST:PORT`). `stop` ends it early with the exchanges so
-/// far; `told` receives the share done, 0 to 1.
+/// far; `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// There is no such host, nothing listens there, nothing answers, or no question was answered.
@@ -168,7 +168,7 @@ pub fn ask(
     (source, side): (Source, Side),
     asking: Asking,
     mut stop: impl FnMut() -> bool,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<SyncFile, TraceError> {
     let socket = connect(address)?;
     let mut random = random();
@@ -182,7 +182,7 @@ pub fn ask(
     while next < end && !stop() {
         // A question that cannot be sent counts as lost.
         let question = Packet {
-            what: What::Question,
+            kind: PacketKind::Question,
             session,
             number: file.sent,
             stamps: [source.read_ticks_ordered() as i64, 0, 0],
@@ -192,7 +192,7 @@ pub fn ask(
         next = Instant::now() + asking.every.mul_f64(0.5 + random.random::<f64>());
         let until = next.min(end);
         take_answers(&socket, source, session, until, &mut seen, &mut file)?;
-        told((begin.elapsed().as_secs_f64() / asking.length.as_secs_f64()).min(1.0));
+        progress((begin.elapsed().as_secs_f64() / asking.length.as_secs_f64()).min(1.0));
     }
     if (file.exchanges.len() as u64) < file.sent {
         let until = Instant::now() + LAST_WAIT;
@@ -245,7 +245,7 @@ fn hello(
 ) -> Result<Side, TraceError> {
     let mut question = [0; HELLO_BYTES];
     let hello = Packet {
-        what: What::Hello,
+        kind: PacketKind::Hello,
         session,
         number: 0,
         stamps: [0; 3],
@@ -269,7 +269,7 @@ fn hello(
             receive_until(socket, &mut bytes, until).map_err(|e| explain(&e))?
         {
             let packet = Packet::from_bytes(&bytes[..length]);
-            if packet.is_some_and(|p| p.what == What::Welcome && p.session == session) {
+            if packet.is_some_and(|p| p.kind == PacketKind::Welcome && p.session == session) {
                 let side: Result<Side, _> = serde_json::from_slice(&bytes[PACKET_BYTES..length]);
                 return side.map_err(|e| {
                     let mend = "use the same version of Undertick on both hosts";
@@ -338,7 +338,7 @@ fn take_answers(
         let Some(packet) = Packet::from_bytes(&bytes[..length]) else {
             continue;
         };
-        let is_ours = packet.what == What::Answer && packet.session == session;
+        let is_ours = packet.kind == PacketKind::Answer && packet.session == session;
         // The network may deliver a packet twice.
         if is_ours
             && length == PACKET_BYTES

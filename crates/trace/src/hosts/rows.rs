@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Int16Array, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::mapped::Cursor;
-use super::told::HostMap;
+use super::merge_manifest::HostMap;
 use crate::schema::{self, Kind, event_schema};
 
 /// The column of readings of each host's own clock, after those of [`event_schema`].

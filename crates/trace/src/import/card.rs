@@ -21,7 +21,7 @@ pub use device::Device;
 use super::made_in;
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
-use crate::keep::{self, RAW_FILE};
+use crate::finalize::{self, RAW_FILE};
 use crate::manifest::{Manifest, Name};
 use crate::trace_dir::TraceDir;
 
@@ -71,7 +71,7 @@ pub fn record_card(
     stream: impl Read,
     card: Card,
     out: &Path,
-    told: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<Manifest, TraceError> {
     made_in(out, || {
         let mut reader = Reader {
@@ -81,17 +81,17 @@ pub fn record_card(
             cut: 0,
         };
         let mut masters = Masters::create(out)?;
-        let about = masters.take_all(&mut reader, &card, told)?;
+        let header = masters.take_all(&mut reader, &card, progress)?;
         let cut = reader.cut;
         masters.flush_all()?;
-        let mut manifest = manifest::of(file, &masters, &about, card.names, cut);
-        keep::finish_events(&TraceDir::open(out)?, &mut manifest, None, &mut |_| {})?;
+        let mut manifest = manifest::build(file, &masters, &header, card.names, cut);
+        finalize::finish_events(&TraceDir::open(out)?, &mut manifest, None, &mut |_| {})?;
         Ok(manifest)
     })
 }
 
 /// The content of the stream's first record.
-struct About {
+struct StreamHeader {
     hz: u64,
     /// Periods of the clock in a tick.
     tick: u64,
@@ -182,13 +182,13 @@ impl Masters {
         &mut self,
         reader: &mut Reader<'_, R>,
         card: &Card,
-        told: &mut dyn FnMut(u64),
-    ) -> Result<About, TraceError> {
-        let mut about: Option<About> = None;
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<StreamHeader, TraceError> {
+        let mut header: Option<StreamHeader> = None;
         let mut records = 0u64;
         while let Some((record, flag)) = reader.next()? {
-            match (&about, is_card(&record)) {
-                (None, true) => about = Some(begin(reader, &record, card)?),
+            match (&header, is_card(&record)) {
+                (None, true) => header = Some(begin(reader, &record, card)?),
                 (None, false) => {
                     let hz = card.ticks_per_second.ok_or_else(|| {
                         reader.wrong(
@@ -196,12 +196,12 @@ impl Masters {
                              missing, give the rate: --ticks-per-second",
                         )
                     })?;
-                    about = Some(About {
+                    header = Some(StreamHeader {
                         hz,
                         tick: 1,
                         masters: None,
                     });
-                    self.take(reader, about.as_ref(), &record, flag)?;
+                    self.take(reader, header.as_ref(), &record, flag)?;
                 }
                 (Some(_), true) => {
                     return Err(reader.wrong(&format!(
@@ -209,12 +209,12 @@ impl Masters {
                         reader.offset
                     )));
                 }
-                (Some(_), false) => self.take(reader, about.as_ref(), &record, flag)?,
+                (Some(_), false) => self.take(reader, header.as_ref(), &record, flag)?,
             }
             reader.offset += RECORD_BYTES as u64;
             records += 1;
             if records.is_multiple_of(1 << 16) {
-                told(reader.offset);
+                progress(reader.offset);
             }
         }
         if self.all.is_empty() {
@@ -223,13 +223,13 @@ impl Masters {
                 reader.file.display()
             )));
         }
-        Ok(about.expect("there was a record"))
+        Ok(header.expect("there was a record"))
     }
 
     fn take<R: Read>(
         &mut self,
         reader: &Reader<'_, R>,
-        about: Option<&About>,
+        header: Option<&StreamHeader>,
         record: &Record,
         flag: u64,
     ) -> Result<(), TraceError> {
@@ -242,7 +242,7 @@ impl Masters {
                 record.payload
             )));
         }
-        let masters = about.and_then(|about| about.masters);
+        let masters = header.and_then(|header| header.masters);
         if masters.is_some_and(|count| record.cpu >= count) {
             return Err(reader.wrong(&format!(
                 "an event of master {} of a card for {}; is the file damaged?",
@@ -359,7 +359,7 @@ fn begin<R: Read>(
     reader: &Reader<'_, R>,
     record: &Record,
     card: &Card,
-) -> Result<About, TraceError> {
+) -> Result<StreamHeader, TraceError> {
     if record.event != VERSION {
         return Err(reader.wrong(&format!(
             "a stream of version {}, this Undertick reads {VERSION}; take the Undertick that came with the card",
@@ -376,7 +376,7 @@ fn begin<R: Read>(
             "the card does not know the rate of its clock; give it: --ticks-per-second (clock rate / TICK)",
         ));
     }
-    Ok(About {
+    Ok(StreamHeader {
         hz,
         tick,
         masters: Some(record.cpu),

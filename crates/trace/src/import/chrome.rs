@@ -10,9 +10,9 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::About;
+use super::SourceInfo;
 use super::decimal;
-use super::intake::{At, Id, Intake, What};
+use super::intake::{At, Id, Intake, SpoolKind};
 use super::json::{Bad, Objects};
 use crate::TraceError;
 use crate::schema::Kind;
@@ -40,7 +40,7 @@ pub(super) fn read(
     file: &Path,
     reader: impl BufRead,
     intake: &mut Intake,
-) -> Result<About, TraceError> {
+) -> Result<SourceInfo, TraceError> {
     let mut objects = Objects::new(reader, "traceEvents");
     let mut events = Events {
         intake,
@@ -72,12 +72,12 @@ pub(super) fn read(
         ));
     }
     let messages = events.messages.into_iter().collect();
-    Ok(About {
+    Ok(SourceInfo {
         clock: "chrome json",
         process: events.process,
         messages,
         notes,
-        ..About::default()
+        ..SourceInfo::default()
     })
 }
 
@@ -247,16 +247,16 @@ impl Events<'_> {
         if matches!(phase, "S" | "F") {
             name.hash(&mut hasher);
         }
-        let what = match phase {
-            "b" | "S" => What::Kind(Kind::Begin),
-            "n" => What::Kind(Kind::Instant),
-            _ if event.name.is_some() => What::Kind(Kind::End),
-            _ => What::EndOfInnermost,
+        let kind = match phase {
+            "b" | "S" => SpoolKind::Kind(Kind::Begin),
+            "n" => SpoolKind::Kind(Kind::Instant),
+            _ if event.name.is_some() => SpoolKind::Kind(Kind::End),
+            _ => SpoolKind::EndOfInnermost,
         };
         let number = self.intake.event(name);
         let payload = event.args.and_then(only_integer).filter(|_| phase == "n");
         let payload = payload.unwrap_or(0);
-        (self.intake).of_no_thread(pid, hasher.finish(), ns, what, number, payload)
+        (self.intake).of_no_thread(pid, hasher.finish(), ns, kind, number, payload)
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::About;
+use super::SourceInfo;
 use super::decimal;
 use super::edges::Edge;
 use super::intake::{At, Id, Intake};
@@ -21,7 +21,7 @@ const READER: &str = "babeltrace2";
 /// Most bytes kept of the reader's error stream.
 const MOST_SAID: u64 = 1 << 20;
 
-pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError> {
+pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<SourceInfo, TraceError> {
     // The reader would wait at a FIFO.
     input::only_regular_in(dir, DEEPEST)?;
     let mut child = Command::new(READER)
@@ -69,7 +69,7 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<About, TraceError>
             ),
         ));
     }
-    Ok(events.about(packets))
+    Ok(events.info(packets))
 }
 
 /// Parses what the reader prints.
@@ -77,10 +77,10 @@ pub(super) fn read_text(
     dir: &Path,
     text: impl BufRead,
     intake: &mut Intake,
-) -> Result<About, TraceError> {
+) -> Result<SourceInfo, TraceError> {
     let mut events = Events::default();
     events.all(text, intake, dir)?;
-    Ok(events.about(0))
+    Ok(events.info(0))
 }
 
 /// Returns the events and packets that the tracer discarded, as the reader reports them.
@@ -129,7 +129,7 @@ impl Events {
         }
     }
 
-    fn about(self, packets: u64) -> About {
+    fn info(self, packets: u64) -> SourceInfo {
         let mut notes = Vec::new();
         if packets > 0 {
             notes.push(format!(
@@ -142,13 +142,13 @@ impl Events {
                 self.without_thread
             ));
         }
-        About {
+        SourceInfo {
             clock: "ctf",
             is_unix: true,
             host: self.host,
             process: self.process,
             notes,
-            ..About::default()
+            ..SourceInfo::default()
         }
     }
 
@@ -156,7 +156,7 @@ impl Events {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let Some(event) = Event::of(line) else {
+        let Some(event) = Event::parse(line) else {
             intake.left_out("line that is no event");
             return Ok(());
         };
@@ -248,7 +248,7 @@ struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         let mut event = Self {
             ns: 0,
             name: "",
@@ -287,7 +287,7 @@ impl<'a> Event<'a> {
             Some(addr) if self.name.contains("cyg_profile") => format!("function {addr}"),
             _ => name,
         };
-        match Edge::of(self.name) {
+        match Edge::from_name(self.name) {
             Edge::Begin(name) => {
                 let number = intake.event(&of_function(name));
                 intake.begin(at, number)
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_line_of_the_reader() {
-        let event = Event::of(LINE).unwrap();
+        let event = Event::parse(LINE).unwrap();
         assert_eq!(
             (event.ns, event.name),
             (1_795_336_773_504_153_058, "shop:sold")
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(integer(event.own[0].1), Some(-5));
         assert_eq!(integer(event.own[2].1), Some(0));
         assert_eq!(integer("0xFF"), Some(255));
-        assert!(Event::of("nothing of it").is_none());
+        assert!(Event::parse("nothing of it").is_none());
     }
 
     #[test]

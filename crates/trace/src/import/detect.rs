@@ -7,8 +7,8 @@ use flate2::read::GzDecoder;
 
 use super::Source;
 use crate::TraceError;
+use crate::finalize::MANIFEST_FILE;
 use crate::input;
-use crate::keep::MANIFEST_FILE;
 
 /// The first bytes of what gzip wrote.
 pub(super) const GZIP: &[u8] = &[0x1f, 0x8b];

@@ -35,7 +35,7 @@ const FIRST: [(&str, &str, bool); 6] = [
 
 impl Edge {
     /// Returns the edge that an event of this name is. A prefix `group:` is kept.
-    pub(super) fn of(event: &str) -> Self {
+    pub(super) fn from_name(event: &str) -> Self {
         let (group, name) = match event.rfind(':') {
             Some(colon) => event.split_at(colon + 1),
             None => ("", event),
@@ -100,7 +100,7 @@ mod tests {
             ("cycles:u", Edge::Neither),
             ("", Edge::Neither),
         ] {
-            assert_eq!(Edge::of(event), edge, "{event}");
+            assert_eq!(Edge::from_name(event), edge, "{event}");
         }
     }
 }

@@ -25,16 +25,16 @@ const MOST_THREADS: usize = 1 << 20;
 const KERNEL: i64 = -1;
 const ASYNC: i64 = 1 << 32;
 
-/// The meaning of a record in the spool.
+/// The kind of a record in the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum SpoolKind {
     /// A record of a thread, or a row of the kernel.
     Kind(Kind),
     /// The end of the innermost open span, of any event.
     EndOfInnermost,
 }
 
-impl What {
+impl SpoolKind {
     const fn code(self) -> i64 {
         match self {
             Self::Kind(kind) => kind as i64,
@@ -217,21 +217,27 @@ impl Intake {
     }
 
     pub(super) fn begin(&mut self, at: At, event: u16) -> Result<(), TraceError> {
-        self.record(at, What::Kind(Kind::Begin), event, 0)
+        self.record(at, SpoolKind::Kind(Kind::Begin), event, 0)
     }
 
     /// Adds the end of the innermost open span of that event, or of any event.
     pub(super) fn end(&mut self, at: At, event: Option<u16>) -> Result<(), TraceError> {
-        let what = event.map_or(What::EndOfInnermost, |_| What::Kind(Kind::End));
-        self.record(at, what, event.unwrap_or(0), 0)
+        let kind = event.map_or(SpoolKind::EndOfInnermost, |_| SpoolKind::Kind(Kind::End));
+        self.record(at, kind, event.unwrap_or(0), 0)
     }
 
     pub(super) fn instant(&mut self, at: At, event: u16, payload: i64) -> Result<(), TraceError> {
-        self.record(at, What::Kind(Kind::Instant), event, payload)
+        self.record(at, SpoolKind::Kind(Kind::Instant), event, payload)
     }
 
-    fn record(&mut self, at: At, what: What, event: u16, payload: i64) -> Result<(), TraceError> {
-        self.put(at, Order::InTurn, what, event, payload, 0)
+    fn record(
+        &mut self,
+        at: At,
+        kind: SpoolKind,
+        event: u16,
+        payload: i64,
+    ) -> Result<(), TraceError> {
+        self.put(at, Order::InTurn, kind, event, payload, 0)
     }
 
     /// Adds a span of known length; false if it ends before it begins.
@@ -245,7 +251,7 @@ impl Intake {
             return Ok(false);
         };
         let end = At { ns: end_ns, ..at };
-        let (begins, ends) = (What::Kind(Kind::Begin), What::Kind(Kind::End));
+        let (begins, ends) = (SpoolKind::Kind(Kind::Begin), SpoolKind::Kind(Kind::End));
         if length_ns == 0 {
             self.put(at, Order::Empty, begins, event, 0, 0)?;
             self.put(end, Order::Empty, ends, event, 0, 0)?;
@@ -262,7 +268,7 @@ impl Intake {
         pid: i32,
         id: u64,
         ns: i64,
-        what: What,
+        kind: SpoolKind,
         event: u16,
         payload: i64,
     ) -> Result<(), TraceError> {
@@ -280,7 +286,7 @@ impl Intake {
             track,
             ns,
             Order::InTurn,
-            packed(what, event, None),
+            packed(kind, event, None),
             payload,
             id.cast_signed(),
         )
@@ -289,12 +295,12 @@ impl Intake {
     pub(super) fn kernel_row(&mut self, row: KernelRow) -> Result<(), TraceError> {
         self.kernel_rows += 1;
         self.note_time(row.ns);
-        let what = packed(What::Kind(row.kind), row.event, row.cpu);
+        let packed = packed(SpoolKind::Kind(row.kind), row.event, row.cpu);
         self.push(
             KERNEL,
             row.ns,
             Order::InTurn,
-            what,
+            packed,
             row.payload,
             i64::from(row.tid),
         )
@@ -304,13 +310,13 @@ impl Intake {
         &mut self,
         at: At,
         order: Order,
-        what: What,
+        kind: SpoolKind,
         event: u16,
         payload: i64,
         id: i64,
     ) -> Result<(), TraceError> {
         self.note_time(at.ns);
-        let packed = packed(what, event, at.cpu);
+        let packed = packed(kind, event, at.cpu);
         self.push(i64::from(at.track.0), at.ns, order, packed, payload, id)
     }
 
@@ -373,17 +379,17 @@ impl Order {
     }
 }
 
-fn packed(what: What, event: u16, cpu: Option<u32>) -> i64 {
+fn packed(kind: SpoolKind, event: u16, cpu: Option<u32>) -> i64 {
     let cpu = cpu.map_or(0, |cpu| i64::from(cpu) + 1);
-    what.code() | i64::from(event) << 8 | cpu << 24
+    kind.code() | i64::from(event) << 8 | cpu << 24
 }
 
 /// A record read back from the spool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unpacked {
-    pub(super) track: Of,
+    pub(super) owner: Owner,
     pub(super) ns: i64,
-    pub(super) what: What,
+    pub(super) kind: SpoolKind,
     pub(super) event: u16,
     pub(super) cpu: Option<u32>,
     pub(super) payload: i64,
@@ -392,7 +398,7 @@ pub(super) struct Unpacked {
 
 /// The owner of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum Owner {
     Kernel,
     Thread(u32),
     /// No thread; the index of the process.
@@ -400,15 +406,15 @@ pub(super) enum Of {
 }
 
 impl Unpacked {
-    pub(super) fn of([track, ns, _, _, packed, payload, id]: super::spool::Words) -> Self {
+    pub(super) fn from_words([track, ns, _, _, packed, payload, id]: super::spool::Words) -> Self {
         Self {
-            track: match track {
-                KERNEL => Of::Kernel,
-                ASYNC.. => Of::Process((track - ASYNC) as usize),
-                _ => Of::Thread(track as u32),
+            owner: match track {
+                KERNEL => Owner::Kernel,
+                ASYNC.. => Owner::Process((track - ASYNC) as usize),
+                _ => Owner::Thread(track as u32),
             },
             ns,
-            what: What::from_code(packed & 0xff).unwrap_or(What::EndOfInnermost),
+            kind: SpoolKind::from_code(packed & 0xff).unwrap_or(SpoolKind::EndOfInnermost),
             event: (packed >> 8) as u16,
             cpu: u32::try_from((packed >> 24) - 1).ok(),
             payload,

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use super::About;
+use super::SourceInfo;
 use super::decimal;
 use super::edges::Edge;
 use super::intake::{At, Id, Intake};
@@ -21,7 +21,7 @@ pub(super) fn read(
     file: &Path,
     mut reader: impl BufRead,
     intake: &mut Intake,
-) -> Result<About, TraceError> {
+) -> Result<SourceInfo, TraceError> {
     let mut lines = Lines::default();
     let mut line = Vec::new();
     loop {
@@ -38,10 +38,10 @@ pub(super) fn read(
             lines.without_process
         ));
     }
-    Ok(About {
+    Ok(SourceInfo {
         clock: "perf script",
         notes,
-        ..About::default()
+        ..SourceInfo::default()
     })
 }
 
@@ -158,7 +158,7 @@ fn event(sample: &Sample<'_>, intake: &mut Intake) -> Result<(), TraceError> {
         ns: sample.ns,
         cpu: sample.cpu,
     };
-    match Edge::of(sample.event) {
+    match Edge::from_name(sample.event) {
         Edge::Begin(name) => {
             let number = intake.event(&name);
             intake.begin(at, number)
@@ -181,7 +181,7 @@ pub(super) fn is_sample(line: &str) -> bool {
 
 /// Parses `comm pid/tid [cpu] time: period event: rest`, of which much may be missing.
 fn sample(line: &str) -> Option<Sample<'_>> {
-    let words = Words::of(line);
+    let words = Words::new(line);
     // The time is the first word that is a decimal number with a colon.
     let (time_at, time) = words.clone().enumerate().find_map(|(at, word)| {
         let time = word.text.strip_suffix(':')?;
@@ -247,7 +247,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    const fn of(line: &'a str) -> Self {
+    const fn new(line: &'a str) -> Self {
         Self { line, at: 0 }
     }
 }

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use flate2::read::ZlibDecoder;
 
-use super::About;
-use super::intake::{At, Id, Intake, What};
+use super::SourceInfo;
+use super::intake::{At, Id, Intake, SpoolKind};
 use super::wire::{Fields, Value, varint};
 use crate::TraceError;
 use crate::schema::Kind;
@@ -52,7 +52,7 @@ pub(super) fn read(
     file: &Path,
     mut reader: impl BufRead,
     intake: &mut Intake,
-) -> Result<About, TraceError> {
+) -> Result<SourceInfo, TraceError> {
     let mut trace = Trace {
         intake,
         clocks: Clocks::default(),
@@ -83,7 +83,7 @@ pub(super) fn read(
             }
         }
     }
-    Ok(trace.about(is_cut))
+    Ok(trace.info(is_cut))
 }
 
 enum Next {
@@ -207,7 +207,7 @@ impl Trace<'_> {
                 44 => self
                     .tracks
                     .describe_thread(writer, value.bytes(), self.intake),
-                35 => self.stats = Stats::of(value.bytes()),
+                35 => self.stats = Stats::parse(value.bytes()),
                 1 => {
                     let clocks = &mut self.clocks;
                     self.ftrace.bundle(value.bytes(), clocks, self.intake)?;
@@ -262,7 +262,7 @@ impl Trace<'_> {
             (None, None) => None,
         };
         let uuid = number(11).or(sequence.track);
-        let track = self.tracks.of(uuid, writer);
+        let track = self.tracks.find(uuid, writer);
         let name = name.as_deref();
         match number(9).unwrap_or(0) {
             1 => self.begin(track, ns, name.unwrap_or_default())?,
@@ -300,14 +300,14 @@ impl Trace<'_> {
         let number = self.intake.event(name);
         match self.at(track, ns) {
             Some(at) => self.intake.begin(at, number),
-            None => self.alone(track, ns, What::Kind(Kind::Begin), number, 0),
+            None => self.alone(track, ns, SpoolKind::Kind(Kind::Begin), number, 0),
         }
     }
 
     fn end(&mut self, track: Track, ns: i64) -> Result<(), TraceError> {
         match self.at(track, ns) {
             Some(at) => self.intake.end(at, None),
-            None => self.alone(track, ns, What::EndOfInnermost, 0, 0),
+            None => self.alone(track, ns, SpoolKind::EndOfInnermost, 0, 0),
         }
     }
 
@@ -321,7 +321,7 @@ impl Trace<'_> {
         let number = self.intake.event(name);
         match self.at(track, ns) {
             Some(at) => self.intake.instant(at, number, payload),
-            None => self.alone(track, ns, What::Kind(Kind::Instant), number, payload),
+            None => self.alone(track, ns, SpoolKind::Kind(Kind::Instant), number, payload),
         }
     }
 
@@ -340,13 +340,13 @@ impl Trace<'_> {
         &mut self,
         track: Track,
         ns: i64,
-        what: What,
+        kind: SpoolKind,
         event: u16,
         payload: i64,
     ) -> Result<(), TraceError> {
         let pid = self.intake.number(&Id::Number(track.pid));
         self.intake
-            .of_no_thread(pid, track.uuid, ns, what, event, payload)
+            .of_no_thread(pid, track.uuid, ns, kind, event, payload)
     }
 
     fn counter(&mut self, track: Track, ns: i64, event: Fields<'_>) -> Result<(), TraceError> {
@@ -367,7 +367,7 @@ impl Trace<'_> {
         };
         let name = self.tracks.name(track.uuid);
         let number = self.intake.event(&name);
-        self.alone(track, ns, What::Kind(Kind::Instant), number, value)
+        self.alone(track, ns, SpoolKind::Kind(Kind::Instant), number, value)
     }
 
     /// Handles an event that was converted from Chrome's format.
@@ -445,7 +445,7 @@ impl Trace<'_> {
         Ok(())
     }
 
-    fn about(self, is_cut: bool) -> About {
+    fn info(self, is_cut: bool) -> SourceInfo {
         let mut notes = Vec::new();
         let mut note = |count: u64, what: &str| {
             if count > 0 {
@@ -472,7 +472,7 @@ impl Trace<'_> {
         if is_cut {
             notes.push("the file was cut short: its last packet is not whole".to_owned());
         }
-        About {
+        SourceInfo {
             clock: "perfetto",
             process: self.tracks.process,
             messages: match self.flows.is_empty() {
@@ -480,7 +480,7 @@ impl Trace<'_> {
                 false => vec!["flow".to_owned()],
             },
             notes,
-            ..About::default()
+            ..SourceInfo::default()
         }
     }
 }
@@ -499,7 +499,7 @@ impl Sequence {
 }
 
 impl Stats {
-    fn of(bytes: &[u8]) -> Self {
+    fn parse(bytes: &[u8]) -> Self {
         let mut stats = Self::default();
         let buffers = Fields(bytes).filter(|&(field, _)| field == 1);
         for (_, buffer) in buffers {

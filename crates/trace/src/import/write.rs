@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use undertick_ring::{DeschedFlag, Kind as RecordKind, Record};
 
-use super::intake::{Intake, OTHER_NUMBERS, Of, Unpacked, What};
+use super::intake::{Intake, OTHER_NUMBERS, Owner, SpoolKind, Unpacked};
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
-use crate::keep::RAW_FILE;
-use crate::kernel::keep::{KERNEL_FILE, Sink};
+use crate::finalize::RAW_FILE;
+use crate::kernel::finalize::{KERNEL_FILE, Sink};
 use crate::kernel::threads::Row;
 use crate::manifest::{Part, Ring, Thread};
 use crate::schema::Kind;
@@ -31,12 +31,12 @@ pub(super) struct Written {
     pub(super) left_out: Vec<(&'static str, u64)>,
 }
 
-/// Writes the records of an intake as raw blocks, and the rows of the kernel as Parquet. `told`
+/// Writes the records of an intake as raw blocks, and the rows of the kernel as Parquet. `progress`
 /// receives the share done, 0 to 1.
 pub(super) fn write(
     trace: &Path,
     intake: &mut Intake,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Written, TraceError> {
     let empty = super::spool::Spool::new(trace);
     let spool = std::mem::replace(&mut intake.spool, empty);
@@ -48,23 +48,23 @@ pub(super) fn write(
         _ => Some(Sink::create(&kernel_path)?),
     };
     let mut rings = Rings::create(trace, &intake.tracks)?;
-    let mut lanes: Vec<Lanes> = intake.asyncs.iter().map(|&pid| Lanes::of(pid)).collect();
+    let mut lanes: Vec<Lanes> = intake.asyncs.iter().map(|&pid| Lanes::new(pid)).collect();
     let mut done = 0u64;
     while let Some(words) = sorted.next()? {
-        let record = Unpacked::of(words);
-        match record.track {
-            Of::Kernel => {
+        let record = Unpacked::from_words(words);
+        match record.owner {
+            Owner::Kernel => {
                 if let Some(sink) = &mut kernel {
                     sink.push(kernel_row(&record));
                     sink.write_full()?;
                 }
             }
-            Of::Thread(track) => rings.of_thread(track, &record)?,
-            Of::Process(place) => lanes[place].take(&mut rings, &record)?,
+            Owner::Thread(track) => rings.of_thread(track, &record)?,
+            Owner::Process(place) => lanes[place].take(&mut rings, &record)?,
         }
         done += 1;
         if done.is_multiple_of(1 << 16) {
-            told(done as f64 / all);
+            progress(done as f64 / all);
         }
     }
     let kernel = match kernel {
@@ -75,7 +75,7 @@ pub(super) fn write(
 }
 
 fn kernel_row(record: &Unpacked) -> Row {
-    let What::Kind(kind) = record.what else {
+    let SpoolKind::Kind(kind) = record.kind else {
         unreachable!("rows of the kernel have a kind");
     };
     Row {
@@ -93,7 +93,7 @@ fn kernel_row(record: &Unpacked) -> Row {
 }
 
 fn kernel_part(rows: u64, path: &Path) -> Result<Part, TraceError> {
-    let (bytes, crc32) = crate::keep::checksum(path)?;
+    let (bytes, crc32) = crate::finalize::checksum(path)?;
     Ok(Part {
         file: KERNEL_FILE.to_owned(),
         rows,
@@ -172,9 +172,9 @@ impl Rings {
     /// Adds a record to a ring; an end without a name gets the name of the innermost begin.
     fn add(&mut self, ring: usize, record: &Unpacked, most: usize) -> Result<(), TraceError> {
         let being = &mut self.rings[ring];
-        let (kind, event) = match record.what {
-            What::Kind(kind) => (kind, record.event),
-            What::EndOfInnermost => match being.open.last() {
+        let (kind, event) = match record.kind {
+            SpoolKind::Kind(kind) => (kind, record.event),
+            SpoolKind::EndOfInnermost => match being.open.last() {
                 Some(&event) => (Kind::End, event),
                 None => return self.leave_out("end of a span that did not begin"),
             },
@@ -282,7 +282,7 @@ struct Lanes {
 }
 
 impl Lanes {
-    fn of(pid: i32) -> Self {
+    fn new(pid: i32) -> Self {
         Self {
             pid,
             rings: Vec::new(),
@@ -293,8 +293,8 @@ impl Lanes {
 
     fn take(&mut self, rings: &mut Rings, record: &Unpacked) -> Result<(), TraceError> {
         let open = self.open.get(&record.id).copied();
-        let is_begin = record.what == What::Kind(Kind::Begin);
-        let is_instant = record.what == What::Kind(Kind::Instant);
+        let is_begin = record.kind == SpoolKind::Kind(Kind::Begin);
+        let is_instant = record.kind == SpoolKind::Kind(Kind::Instant);
         let (lane, depth) = match open {
             Some(open) => open,
             None if is_begin || is_instant => match self.free_lane(rings) {

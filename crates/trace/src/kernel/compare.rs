@@ -25,17 +25,17 @@ pub(super) struct Switch {
 
 /// The source of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Teller {
+pub(super) enum SwitchSource {
     First = 0,
     Second = 1,
 }
 
 /// The pending switches of the two sources, oldest first.
-type Told = [VecDeque<Switch>; 2];
+type PendingSwitches = [VecDeque<Switch>; 2];
 
 /// Which source has the oldest switch.
-fn oldest(told: &Told) -> Option<usize> {
-    let ticks = |teller: usize| told[teller].front().map(|switch: &Switch| switch.ticks);
+fn oldest(pending: &PendingSwitches) -> Option<usize> {
+    let ticks = |source: usize| pending[source].front().map(|switch: &Switch| switch.ticks);
     match (ticks(0), ticks(1)) {
         (Some(first), Some(second)) => Some(usize::from(second < first)),
         (Some(_), None) => Some(0),
@@ -53,8 +53,8 @@ pub(super) struct Compare {
     /// later, so this is what their clocks may differ by.
     early: i64,
     /// By thread, CPU and direction.
-    waiting: HashMap<(i32, i16, bool), Told>,
-    told: [u64; 2],
+    waiting: HashMap<(i32, i16, bool), PendingSwitches>,
+    recorded: [u64; 2],
     both: u64,
     causes_differ: u64,
     differences: Vec<i64>,
@@ -69,7 +69,7 @@ impl Compare {
             apart,
             early,
             waiting: HashMap::new(),
-            told: [0; 2],
+            recorded: [0; 2],
             both: 0,
             causes_differ: 0,
             differences: Vec::new(),
@@ -89,34 +89,39 @@ impl Compare {
     }
 
     /// Adds a switch that a source recorded.
-    pub(super) fn take(&mut self, teller: Teller, switch: Switch) {
-        self.told[teller as usize] += 1;
+    pub(super) fn take(&mut self, source: SwitchSource, switch: Switch) {
+        self.recorded[source as usize] += 1;
         let key = (switch.tid, switch.cpu, switch.into);
-        self.waiting.entry(key).or_default()[teller as usize].push_back(switch);
+        self.waiting.entry(key).or_default()[source as usize].push_back(switch);
     }
 
     /// Decides on all switches older than `before`: their possible counterparts have arrived by
     /// now.
     fn sweep(&mut self, before: i64, mut alone: impl FnMut(Switch)) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.retain(|_, told| {
-            while let Some(oldest) = oldest(told)
-                && told[oldest][0].ticks < before
+        waiting.retain(|_, pending| {
+            while let Some(oldest) = oldest(pending)
+                && pending[oldest][0].ticks < before
             {
-                self.decide(told, oldest, &mut alone);
+                self.decide(pending, oldest, &mut alone);
             }
-            told.iter().any(|told| !told.is_empty())
+            pending.iter().any(|switches| !switches.is_empty())
         });
         self.waiting = waiting;
     }
 
-    fn decide(&mut self, told: &mut Told, oldest: usize, alone: &mut impl FnMut(Switch)) {
-        let Some(switch) = told[oldest].pop_front() else {
+    fn decide(
+        &mut self,
+        pending: &mut PendingSwitches,
+        oldest: usize,
+        alone: &mut impl FnMut(Switch),
+    ) {
+        let Some(switch) = pending[oldest].pop_front() else {
             return;
         };
-        let other = told[1 - oldest].front().copied().filter(|other| {
-            let (between, next) = (switch.ticks.abs_diff(other.ticks), told[oldest].front());
-            if oldest == Teller::Second as usize {
+        let other = pending[1 - oldest].front().copied().filter(|other| {
+            let (between, next) = (switch.ticks.abs_diff(other.ticks), pending[oldest].front());
+            if oldest == SwitchSource::Second as usize {
                 return between <= self.early.unsigned_abs();
             }
             // The switch after this one may be the better match, if it is not too late.
@@ -126,14 +131,14 @@ impl Compare {
             between <= self.apart.unsigned_abs() && !better
         });
         let Some(other) = other else {
-            if oldest == Teller::Second as usize {
+            if oldest == SwitchSource::Second as usize {
                 self.added += 1;
                 self.added_in += u64::from(switch.into);
                 alone(switch);
             }
             return;
         };
-        told[1 - oldest].pop_front();
+        pending[1 - oldest].pop_front();
         self.both += 1;
         self.causes_differ += u64::from(other.runnable != switch.runnable);
         let later = other.ticks - switch.ticks;
@@ -160,8 +165,8 @@ impl Compare {
         };
         Comparison {
             sources: sources.map(str::to_owned),
-            first: self.told[0],
-            second: self.told[1],
+            first: self.recorded[0],
+            second: self.recorded[1],
             both: self.both,
             causes_differ: self.causes_differ,
             later_ns_median: quantile(0.5),
@@ -190,32 +195,32 @@ mod tests {
     fn one_missing_in_each() {
         let mut compare = Compare::new(1000, 10);
         let mut alone = Vec::new();
-        let mut take = |teller, switch: Switch| {
+        let mut take = |source, switch: Switch| {
             compare.pass(switch.ticks, |s| alone.push(s.ticks));
-            compare.take(teller, switch);
+            compare.take(source, switch);
         };
         // Every 500 ticks. The second source is 4 later, lacks the switch at 2000, and records
         // another cause for the one at 1000; the first source lacks 4000.
         for ticks in (0..8000).step_by(500) {
             if ticks != 4000 {
-                take(Teller::First, switch(ticks, 7, false));
+                take(SwitchSource::First, switch(ticks, 7, false));
             }
             if ticks != 2000 {
                 let mut second = switch(ticks + 4, 7, false);
                 second.runnable = ticks == 1000;
-                take(Teller::Second, second);
+                take(SwitchSource::Second, second);
             }
         }
         // Something came in between: the record is nearer to the next switch, yet not of it.
-        take(Teller::First, switch(8100, 7, false));
-        take(Teller::Second, switch(8190, 7, false));
-        take(Teller::First, switch(8230, 7, false));
-        take(Teller::Second, switch(8234, 7, false));
+        take(SwitchSource::First, switch(8100, 7, false));
+        take(SwitchSource::Second, switch(8190, 7, false));
+        take(SwitchSource::First, switch(8230, 7, false));
+        take(SwitchSource::Second, switch(8234, 7, false));
         // Another CPU, direction or thread: not the same switch.
-        take(Teller::First, switch(8500, 7, true));
-        take(Teller::Second, switch(8501, 8, true));
+        take(SwitchSource::First, switch(8500, 7, true));
+        take(SwitchSource::Second, switch(8501, 8, true));
         take(
-            Teller::Second,
+            SwitchSource::Second,
             Switch {
                 cpu: 0,
                 ..switch(8502, 7, true)

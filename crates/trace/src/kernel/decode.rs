@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::format::{Field, Format, PageLayout};
-use super::page::{self, Told};
-use super::raw::{Record, What};
+use super::page::{self, PageItem};
+use super::raw::{Record, RecordKind};
 use crate::schema::OWN_VECTOR;
 
 /// Bits of `common_flags`: in an interrupt, in a softirq.
@@ -141,16 +141,16 @@ impl Decoder {
     /// Decodes the events of a page of `cpu`.
     pub(super) fn page(&mut self, cpu: i16, page: &[u8], mut take: impl FnMut(Record)) {
         let layout = self.layout;
-        page::read(page, &layout, |told| match told {
-            Told::Lost(time, count) => {
+        page::read(page, &layout, |item| match item {
+            PageItem::Lost(time, count) => {
                 // Open interrupts may have ended in the lost events.
                 self.open.remove(&cpu);
                 take(Record {
                     payload: count,
-                    ..self.record(What::TracefsLost, time, cpu)
+                    ..self.record(RecordKind::TracefsLost, time, cpu)
                 });
             }
-            Told::Event(time, data) => {
+            PageItem::Event(time, data) => {
                 if let Some(record) = self.event(cpu, time, data) {
                     take(record);
                 }
@@ -158,11 +158,11 @@ impl Decoder {
         });
     }
 
-    fn record(&self, what: What, time: u64, cpu: i16) -> Record {
+    fn record(&self, kind: RecordKind, time: u64, cpu: i16) -> Record {
         Record {
             mapped: self.mapped,
             cpu,
-            ..Record::new(what, time)
+            ..Record::new(kind, time)
         }
     }
 
@@ -171,15 +171,15 @@ impl Decoder {
         let known = *self.known.get(&id)?;
         let number = |field: usize| known.fields[field].map_or(0, |field| field.get(data));
         let current = self.current.get(data) as i32;
-        let of = |what: What, tid: i32| Record {
+        let of = |kind: RecordKind, tid: i32| Record {
             tid,
-            ..self.record(what, time, cpu)
+            ..self.record(kind, time, cpu)
         };
         Some(match known.event {
             Event::Switch => Record {
                 pid: number(1) as i32,
                 a: (number(2) & 0xffff) as i32,
-                ..of(What::Switch, number(0) as i32)
+                ..of(RecordKind::Switch, number(0) as i32)
             },
             Event::Waking => Record {
                 pid: if self.flags.get(data) & IN_INTERRUPT == 0 {
@@ -187,20 +187,20 @@ impl Decoder {
                 } else {
                     0
                 },
-                ..of(What::Waking, number(0) as i32)
+                ..of(RecordKind::Waking, number(0) as i32)
             },
             Event::NewTask => Record {
                 pid: current,
                 a: i32::from(number(1) & CLONE_THREAD != 0),
-                ..of(What::NewTask, number(0) as i32)
+                ..of(RecordKind::NewTask, number(0) as i32)
             },
-            Event::Exec => of(What::Exec, number(0) as i32),
-            Event::Exit => of(What::Exit, number(0) as i32),
-            Event::Fault => of(What::Fault, current),
+            Event::Exec => of(RecordKind::Exec, number(0) as i32),
+            Event::Exit => of(RecordKind::Exit, number(0) as i32),
+            Event::Fault => of(RecordKind::Fault, current),
             Event::Frequency => Record {
                 cpu: number(1) as i16,
                 payload: number(0),
-                ..of(What::Frequency, 0)
+                ..of(RecordKind::Frequency, 0)
             },
             Event::Enter(over) => {
                 let open = self.open.entry(cpu).or_default();
@@ -216,16 +216,16 @@ impl Decoder {
                 let place = open.iter().rposition(same)?;
                 let (_, number, tid, start) = open[place];
                 open.truncate(place);
-                let what = match over {
-                    Over::Soft => What::SoftInterrupt,
-                    Over::Line | Over::Vector => What::Interrupt,
+                let kind = match over {
+                    Over::Soft => RecordKind::SoftInterrupt,
+                    Over::Line | Over::Vector => RecordKind::Interrupt,
                 };
                 let own = if over == Over::Vector { OWN_VECTOR } else { 0 };
                 Record {
                     tid,
                     a: number as i32 + own,
                     payload: time.saturating_sub(start) as i64,
-                    ..self.record(what, start, cpu)
+                    ..self.record(kind, start, cpu)
                 }
             }
         })
@@ -306,19 +306,19 @@ mod tests {
         decoder.page(3, &page, |record| out.push(record));
         let short: Vec<_> = out
             .iter()
-            .map(|r| (r.what, r.time, r.tid, r.pid, r.a, r.payload))
+            .map(|r| (r.kind, r.time, r.tid, r.pid, r.a, r.payload))
             .collect();
         assert_eq!(
             short,
             [
-                (What::Switch, 1010, 7, 9, 0x101, 0),
-                (What::Waking, 1020, 9, 7, 0, 0),
-                (What::Waking, 1030, 9, 0, 0, 0),
-                (What::NewTask, 1040, 12, 7, 1, 0),
-                (What::NewTask, 1050, 13, 7, 0, 0),
-                (What::Interrupt, 1070, 7, 0, (1 << 15) + 236, 10),
-                (What::SoftInterrupt, 1060, 7, 0, 1, 30),
-                (What::Fault, 1120, 7, 0, 0, 0),
+                (RecordKind::Switch, 1010, 7, 9, 0x101, 0),
+                (RecordKind::Waking, 1020, 9, 7, 0, 0),
+                (RecordKind::Waking, 1030, 9, 0, 0, 0),
+                (RecordKind::NewTask, 1040, 12, 7, 1, 0),
+                (RecordKind::NewTask, 1050, 13, 7, 0, 0),
+                (RecordKind::Interrupt, 1070, 7, 0, (1 << 15) + 236, 10),
+                (RecordKind::SoftInterrupt, 1060, 7, 0, 1, 30),
+                (RecordKind::Fault, 1120, 7, 0, 0, 0),
             ]
         );
         assert!(out.iter().all(|record| record.mapped && record.cpu == 3));

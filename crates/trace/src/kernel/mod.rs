@@ -14,8 +14,8 @@
 
 mod compare;
 mod decode;
+pub(crate) mod finalize;
 mod format;
-pub(crate) mod keep;
 mod order;
 mod page;
 mod perf;
@@ -39,7 +39,7 @@ use crate::manifest::{Kernel, KernelSource};
 use crate::perturbation::Epoch;
 use crate::trace_dir::TraceDir;
 use perf::Perf;
-use raw::{Record, What, Writer};
+use raw::{Record, RecordKind, Writer};
 use steal::Steal;
 use tracefs::Tracefs;
 
@@ -66,7 +66,7 @@ const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 
 /// Which processes' events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum Target {
     /// A program that will be started.
     Child,
     /// A running process, and its future children.
@@ -111,7 +111,7 @@ impl Watcher {
         trace: &TraceDir,
         facts: &Facts,
         epochs: Option<Receiver<Epoch>>,
-        of: Of,
+        target: Target,
         length: Length,
     ) -> Result<Option<(Self, Kernel)>, TraceError> {
         if wanted == Wanted::Off && epochs.is_none() {
@@ -119,9 +119,9 @@ impl Watcher {
         }
         let clock = Source::open(facts.clock)
             .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
-        let threads = match of {
-            Of::Child => None,
-            Of::Running(pid) => Some(threads_of(pid)),
+        let threads = match target {
+            Target::Child => None,
+            Target::Running(pid) => Some(threads_of(pid)),
         };
         let (tracefs, perf, steal) = if wanted == Wanted::Off {
             let why = || "switched off by --kernel off".to_owned();
@@ -161,7 +161,7 @@ impl Watcher {
             next_steal: Instant::now() + STEAL_EVERY,
         };
         watcher.round(true);
-        if let (Of::Running(pid), Some(tracefs)) = (of, &mut watcher.tracefs) {
+        if let (Target::Running(pid), Some(tracefs)) = (target, &mut watcher.tracefs) {
             let (ticks, writer) = (watcher.clock.read_ticks(), &mut watcher.writer);
             tracefs.follow(pid, ticks, |record| writer.push(&record));
         }
@@ -186,10 +186,10 @@ impl Watcher {
     /// Records, as a row, that earlier events are missing.
     pub(crate) fn has_missed(&mut self) {
         let ticks = self.clock.read_ticks();
-        for what in [What::TracefsLost, What::PerfLost] {
+        for kind in [RecordKind::TracefsLost, RecordKind::PerfLost] {
             self.writer.push(&Record {
                 payload: -1,
-                ..Record::new(what, ticks)
+                ..Record::new(kind, ticks)
             });
         }
     }
@@ -220,7 +220,7 @@ impl Watcher {
         // Read before the sources: what is not read in this round is later.
         let ticks = self.clock.read_ticks();
         if self.complete {
-            writer.push(&Record::new(What::Round, ticks));
+            writer.push(&Record::new(RecordKind::Round, ticks));
         }
         if let Some(anchors) = &mut self.anchors {
             anchors.take(at, now, writer);
@@ -235,7 +235,7 @@ impl Watcher {
             writer.push(&Record {
                 a: epoch.state as i32,
                 payload: (epoch.after_ticks - epoch.before_ticks) as i64,
-                ..Record::new(What::Epoch, epoch.before_ticks)
+                ..Record::new(RecordKind::Epoch, epoch.before_ticks)
             });
         }
         if now || at >= self.next_steal {
@@ -258,7 +258,7 @@ impl Watcher {
         }
         let now = self.clock.read_ticks();
         if let Some(perf) = &mut self.perf {
-            perf.untold_losses(now, |record| self.writer.push(&record));
+            perf.unreported_losses(now, |record| self.writer.push(&record));
         }
         let error = self.writer.finish()?;
         Some(format!(
@@ -337,7 +337,7 @@ fn of_tracefs(tracefs: &Result<Tracefs, String>, trace: ClockId) -> KernelSource
 }
 
 fn of_perf(perf: &Result<Perf, String>, trace: ClockId) -> KernelSource {
-    let clock = perf::PerfClock::of(trace);
+    let clock = perf::PerfClock::for_trace(trace);
     let tells = ["switch_out", "switch_in", "migrate"];
     let mut about = source("perf", &tells, clock.name());
     match perf {
@@ -402,7 +402,7 @@ impl Anchors {
             writer.push(&Record {
                 payload: pair.reference_ns as i64,
                 a: i32::try_from(pair.error_ns + self.steps_ns).unwrap_or(i32::MAX),
-                ..Record::new(What::Anchor, pair.ticks)
+                ..Record::new(RecordKind::Anchor, pair.ticks)
             });
         }
     }

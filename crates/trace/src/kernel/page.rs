@@ -20,7 +20,7 @@ const STAMP_BITS: u32 = 59;
 
 /// One item of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told<'a> {
+pub(super) enum PageItem<'a> {
     /// Events lost before the ones that follow; -1 if the number is unknown.
     Lost(u64, i64),
     /// Time and data of an event.
@@ -28,7 +28,7 @@ pub(super) enum Told<'a> {
 }
 
 /// Passes the items of a page to `take`. A page that is not as the kernel writes it ends early.
-pub(super) fn read<'a>(page: &'a [u8], layout: &PageLayout, mut take: impl FnMut(Told<'a>)) {
+pub(super) fn read<'a>(page: &'a [u8], layout: &PageLayout, mut take: impl FnMut(PageItem<'a>)) {
     let mut time = layout.timestamp.get(page) as u64;
     let commit = layout.commit.get(page) as u64;
     let end = (layout.data + (commit & USED) as usize).min(page.len());
@@ -37,7 +37,7 @@ pub(super) fn read<'a>(page: &'a [u8], layout: &PageLayout, mut take: impl FnMut
             .get(end..end + 8)
             .filter(|_| commit & LOST_COUNTED != 0);
         let count = count.and_then(|bytes| bytes.try_into().ok());
-        take(Told::Lost(time, count.map_or(-1, i64::from_le_bytes)));
+        take(PageItem::Lost(time, count.map_or(-1, i64::from_le_bytes)));
     }
     let word = |at: usize| -> Option<u32> {
         let bytes = page.get(at..at + 4).filter(|_| at + 4 <= end)?;
@@ -83,7 +83,7 @@ pub(super) fn read<'a>(page: &'a [u8], layout: &PageLayout, mut take: impl FnMut
         let Some(event) = page.get(at..at + length).filter(|_| at + length <= end) else {
             return;
         };
-        take(Told::Event(time, event));
+        take(PageItem::Event(time, event));
         at += length;
     }
 }
@@ -112,11 +112,11 @@ mod tests {
         page
     }
 
-    fn told(page: &[u8]) -> Vec<(u64, Vec<u8>, i64)> {
+    fn items(page: &[u8]) -> Vec<(u64, Vec<u8>, i64)> {
         let mut all = Vec::new();
-        read(page, &layout(), |told| match told {
-            Told::Lost(time, count) => all.push((time, Vec::new(), count)),
-            Told::Event(time, data) => all.push((time, data.to_vec(), 0)),
+        read(page, &layout(), |item| match item {
+            PageItem::Lost(time, count) => all.push((time, Vec::new(), count)),
+            PageItem::Event(time, data) => all.push((time, data.to_vec(), 0)),
         });
         all
     }
@@ -148,7 +148,7 @@ mod tests {
         let after_stamp = (5 << STAMP_BITS) + (2 << 27) + 101;
         let later = start + 15 + (1 << 27) + 7 + 3 + 2;
         assert_eq!(
-            told(&page(start, 0, &words, &[])),
+            items(&page(start, 0, &words, &[])),
             [
                 (start + 10, vec![1, 2, 3, 4], 0),
                 (start + 15, vec![5, 6, 7, 8], 0),
@@ -163,10 +163,10 @@ mod tests {
         let words = [1 | 4 << 5, 1];
         let counted = page(50, LOST | LOST_COUNTED, &words, &77_u64.to_le_bytes());
         assert_eq!(
-            told(&counted),
+            items(&counted),
             [(50, vec![], 77), (54, vec![1, 0, 0, 0], 0)]
         );
-        assert_eq!(told(&page(50, LOST, &words, &[]))[0], (50, vec![], -1));
+        assert_eq!(items(&page(50, LOST, &words, &[]))[0], (50, vec![], -1));
     }
 
     #[test]
@@ -181,8 +181,8 @@ mod tests {
                     (state >> 33) as u8
                 })
                 .collect();
-            told(&bytes);
-            told(&bytes[..(state >> 40) as usize % 128]);
+            items(&bytes);
+            items(&bytes[..(state >> 40) as usize % 128]);
         }
     }
 }

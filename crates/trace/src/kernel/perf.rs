@@ -24,7 +24,7 @@ use perf_event_open_sys::bindings as abi;
 use rustix::mm::{MapFlags, ProtFlags};
 use undertick_clock::ClockId;
 
-use super::raw::{Record, What};
+use super::raw::{Record, RecordKind};
 
 /// Bytes of a buffer: 16384 switches, 0.1 s of a fast ping-pong. This is as much as a user may
 /// lock (`perf_event_mlock_kb`, 516 KiB a CPU); a second recorder takes from `ulimit -l`.
@@ -49,7 +49,7 @@ pub(super) struct PerfClock {
 impl PerfClock {
     /// Returns the trace clock where perf offers it, otherwise the monotonic clock that is never
     /// adjusted.
-    pub(super) fn of(trace: ClockId) -> Self {
+    pub(super) fn for_trace(trace: ClockId) -> Self {
         match trace {
             ClockId::MonotonicRaw => Self::new(libc::CLOCK_MONOTONIC_RAW, false),
             ClockId::Monotonic => Self::new(libc::CLOCK_MONOTONIC, false),
@@ -83,7 +83,7 @@ impl Perf {
     /// # Errors
     /// Why they cannot be opened, in plain words.
     pub(super) fn open(trace_clock: ClockId, threads: Option<&[i32]>) -> Result<Self, String> {
-        let clock = PerfClock::of(trace_clock);
+        let clock = PerfClock::for_trace(trace_clock);
         let mut buffers = Vec::new();
         let mut bytes = MOST_BYTES;
         for cpu in super::cpus() {
@@ -142,14 +142,14 @@ impl Perf {
 
     /// Passes on losses that no record reported, because none came after them; `now` is the time
     /// given to them. To be called after the last [`drain`](Self::drain).
-    pub(super) fn untold_losses(&mut self, now: u64, mut take: impl FnMut(Record)) {
+    pub(super) fn unreported_losses(&mut self, now: u64, mut take: impl FnMut(Record)) {
         for buffer in &mut self.buffers {
-            let untold = buffer.lost().saturating_sub(buffer.told);
-            if untold > 0 {
+            let unreported = buffer.lost().saturating_sub(buffer.reported);
+            if unreported > 0 {
                 take(Record {
                     cpu: buffer.cpu,
-                    payload: untold as i64,
-                    ..Record::new(What::PerfLost, now)
+                    payload: unreported as i64,
+                    ..Record::new(RecordKind::PerfLost, now)
                 });
             }
         }
@@ -257,7 +257,7 @@ struct Buffer {
     data: *const u8,
     bytes: usize,
     /// Losses that records reported.
-    told: u64,
+    reported: u64,
 }
 
 // SAFETY: the mapping belongs to the buffer alone and is accessed through it.
@@ -282,7 +282,7 @@ impl Buffer {
             // SAFETY: the data follow the first page of the mapping.
             data: unsafe { page.cast::<u8>().add(page_bytes) },
             bytes: mapped_bytes - page_bytes,
-            told: 0,
+            reported: 0,
         }
     }
 
@@ -321,8 +321,8 @@ impl Buffer {
             if size <= record.len() {
                 self.copy(at, &mut record[..size]);
                 if let Some(found) = parse(&record[..size], mapped) {
-                    if found.what == What::PerfLost {
-                        self.told += found.payload as u64;
+                    if found.kind == RecordKind::PerfLost {
+                        self.reported += found.payload as u64;
                     }
                     take(found);
                 }
@@ -380,15 +380,15 @@ fn parse(bytes: &[u8], mapped: bool) -> Option<Record> {
     let tail = body.len().checked_sub(TAIL_BYTES)?;
     let i32_at = |at: usize| i32::from_ne_bytes(body[at..at + 4].try_into().expect("4 bytes"));
     let u64_at = |at: usize| u64::from_ne_bytes(body[at..at + 8].try_into().expect("8 bytes"));
-    let kind = u32::from_ne_bytes(bytes[..4].try_into().ok()?);
+    let record_type = u32::from_ne_bytes(bytes[..4].try_into().ok()?);
     let misc = u32::from(u16::from_ne_bytes([bytes[4], bytes[5]]));
-    let (what, payload) = match kind {
+    let (kind, payload) = match record_type {
         abi::PERF_RECORD_SWITCH if misc & abi::PERF_RECORD_MISC_SWITCH_OUT != 0 => {
             let runnable = misc & abi::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;
-            (What::PerfOut, i64::from(runnable))
+            (RecordKind::PerfOut, i64::from(runnable))
         }
-        abi::PERF_RECORD_SWITCH => (What::PerfIn, 0),
-        abi::PERF_RECORD_LOST if tail >= 16 => (What::PerfLost, u64_at(8) as i64),
+        abi::PERF_RECORD_SWITCH => (RecordKind::PerfIn, 0),
+        abi::PERF_RECORD_LOST if tail >= 16 => (RecordKind::PerfLost, u64_at(8) as i64),
         _ => return None,
     };
     Some(Record {
@@ -397,7 +397,7 @@ fn parse(bytes: &[u8], mapped: bool) -> Option<Record> {
         pid: i32_at(tail),
         tid: i32_at(tail + 4),
         payload,
-        ..Record::new(what, u64_at(tail + 8))
+        ..Record::new(kind, u64_at(tail + 8))
     })
 }
 
@@ -424,32 +424,32 @@ mod tests {
 
     #[test]
     fn records_by_hand() {
-        let expected = |what, payload, time| {
+        let expected = |kind, payload, time| {
             Some(Record {
                 mapped: true,
                 cpu: 3,
                 pid: 70,
                 tid: 71,
                 payload,
-                ..Record::new(what, time)
+                ..Record::new(kind, time)
             })
         };
         let parse = |bytes: &[u8]| parse(bytes, true);
         assert_eq!(
             parse(&bytes(14, 0, &[], 900)),
-            expected(What::PerfIn, 0, 900)
+            expected(RecordKind::PerfIn, 0, 900)
         );
         assert_eq!(
             parse(&bytes(14, 1 << 13, &[], 901)),
-            expected(What::PerfOut, 0, 901)
+            expected(RecordKind::PerfOut, 0, 901)
         );
         assert_eq!(
             parse(&bytes(14, 3 << 13, &[], 902)),
-            expected(What::PerfOut, 1, 902)
+            expected(RecordKind::PerfOut, 1, 902)
         );
         assert_eq!(
             parse(&bytes(2, 0, &[17, 44], 903)),
-            expected(What::PerfLost, 44, 903)
+            expected(RecordKind::PerfLost, 44, 903)
         );
         assert_eq!(parse(&bytes(4, 0, &[1, 2], 904)), None);
         assert_eq!(parse(&bytes(2, 0, &[17], 905)), None);

@@ -27,11 +27,11 @@ const BLOCK_RECORDS: usize = 4096;
 /// Most records that a block read back may have.
 const MOST_RECORDS: usize = 1 << 16;
 
-/// The meaning of a record. `time` is the source's own clock where [`Record::mapped`], otherwise
+/// The kind of a record. `time` is the source's own clock where [`Record::mapped`], otherwise
 /// the trace clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum What {
+pub(crate) enum RecordKind {
     /// All records of later rounds have this time or a later one.
     Round = 0,
     /// The clocks at one instant: `time` trace clock; `payload` the source's clock, ns; `a` the
@@ -70,7 +70,7 @@ pub(crate) enum What {
     Epoch = 16,
 }
 
-impl What {
+impl RecordKind {
     const ALL: [Self; 17] = [
         Self::Round,
         Self::Anchor,
@@ -102,10 +102,10 @@ impl What {
     }
 }
 
-/// One record; the meaning of the fields is that of [`What`].
+/// One record; the meaning of the fields is that of [`RecordKind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    pub(crate) what: What,
+    pub(crate) kind: RecordKind,
     /// `time` and durations are nanoseconds of the anchors' clock.
     pub(crate) mapped: bool,
     pub(crate) cpu: i16,
@@ -118,9 +118,9 @@ pub(crate) struct Record {
 
 impl Record {
     /// Returns a record of that kind and time, all else 0.
-    pub(crate) const fn new(what: What, time: u64) -> Self {
+    pub(crate) const fn new(kind: RecordKind, time: u64) -> Self {
         Self {
-            what,
+            kind,
             mapped: false,
             cpu: -1,
             a: 0,
@@ -132,7 +132,7 @@ impl Record {
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        out.push(self.what as u8);
+        out.push(self.kind as u8);
         out.push(u8::from(self.mapped));
         out.extend_from_slice(&self.cpu.to_le_bytes());
         out.extend_from_slice(&self.a.to_le_bytes());
@@ -145,7 +145,7 @@ impl Record {
     fn get(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let i32_at = |at: usize| i32::from_le_bytes(bytes[at..at + 4].try_into().expect("4"));
         Some(Self {
-            what: *What::ALL.get(usize::from(bytes[0]))?,
+            kind: *RecordKind::ALL.get(usize::from(bytes[0]))?,
             mapped: bytes[1] != 0,
             cpu: i16::from_le_bytes([bytes[2], bytes[3]]),
             a: i32_at(4),
@@ -261,20 +261,20 @@ struct Last {
 
 impl Last {
     fn learn(&mut self, record: &Record) {
-        match record.what {
-            What::Round => self.rounds = [self.rounds[1], record.time],
-            What::Anchor => self.anchor = Some(*record),
-            What::Exec => {
+        match record.kind {
+            RecordKind::Round => self.rounds = [self.rounds[1], record.time],
+            RecordKind::Anchor => self.anchor = Some(*record),
+            RecordKind::Exec => {
                 self.threads.insert(record.tid, record.tid);
             }
-            What::NewTask => {
+            RecordKind::NewTask => {
                 let maker = self.threads.get(&record.pid).copied();
                 if let Some(maker) = maker {
                     let process = if record.a == 1 { maker } else { record.tid };
                     self.threads.insert(record.tid, process);
                 }
             }
-            What::Exit => {
+            RecordKind::Exit => {
                 self.threads.remove(&record.tid);
             }
             _ => {}
@@ -283,14 +283,14 @@ impl Last {
 
     fn known(&self, mut put: impl FnMut(&Record)) {
         let time = self.rounds[0];
-        put(&Record::new(What::Round, time));
+        put(&Record::new(RecordKind::Round, time));
         self.anchor.iter().for_each(&mut put);
         let processes: BTreeSet<i32> = self.threads.values().copied().collect();
         for process in processes {
             put(&Record {
                 pid: process,
                 tid: process,
-                ..Record::new(What::Exec, time)
+                ..Record::new(RecordKind::Exec, time)
             });
         }
         for (&tid, &pid) in self.threads.iter().filter(|(tid, pid)| tid != pid) {
@@ -298,7 +298,7 @@ impl Last {
                 pid,
                 tid,
                 a: 1,
-                ..Record::new(What::NewTask, time)
+                ..Record::new(RecordKind::NewTask, time)
             });
         }
     }

@@ -3,7 +3,7 @@
 //! **Caveat.** It is counted in steps of 10 ms, and only as far as the hypervisor reports it: on
 //! many machines a small part of the time that was lost.
 
-use super::raw::{Record, What};
+use super::raw::{Record, RecordKind};
 
 /// The last values of the counters.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Steal {
                 take(Record {
                     cpu,
                     payload: stolen.saturating_mul(self.unit_ns) as i64,
-                    ..Record::new(What::Steal, now)
+                    ..Record::new(RecordKind::Steal, now)
                 });
             }
             *last = counter;
@@ -85,11 +85,11 @@ mod tests {
             last: counters(first),
             unit_ns: 10_000_000,
         };
-        let mut told = Vec::new();
-        steal.compare(second, 77, |record| told.push(record));
-        assert_eq!(told.len(), 1);
+        let mut records = Vec::new();
+        steal.compare(second, 77, |record| records.push(record));
+        assert_eq!(records.len(), 1);
         assert_eq!(
-            (told[0].cpu, told[0].payload, told[0].time),
+            (records[0].cpu, records[0].payload, records[0].time),
             (12, 30_000_000, 77)
         );
         // A CPU that came online later, and a counter that went back.
@@ -97,11 +97,11 @@ mod tests {
             &second.replace(" 99 ", " 101 ").replace("7 7 9", "7 6 9"),
             78,
             |record| {
-                told.push(record);
+                records.push(record);
             },
         );
         assert_eq!(
-            (told.len(), told[1].cpu, told[1].payload),
+            (records.len(), records[1].cpu, records[1].payload),
             (2, 13, 20_000_000)
         );
     }

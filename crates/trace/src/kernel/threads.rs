@@ -10,9 +10,9 @@
 
 use std::collections::HashMap;
 
-use super::compare::{Compare, Switch, Teller};
+use super::compare::{Compare, Switch, SwitchSource};
 use super::order::Order;
-use super::raw::{Record, What};
+use super::raw::{Record, RecordKind};
 use crate::manifest::{Balance, Comparison};
 use crate::schema::Kind;
 
@@ -40,7 +40,7 @@ struct Thread {
 
 /// Which sources ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Sources {
     pub(super) perf: bool,
     pub(super) tracefs: bool,
 }
@@ -54,7 +54,7 @@ pub(super) const EARLY_NS: i64 = 5_000;
 /// The program's threads.
 #[derive(Debug)]
 pub(super) struct Threads {
-    told: Told,
+    sources: Sources,
     threads: HashMap<i32, Thread>,
     /// The program has been executed.
     started: bool,
@@ -66,11 +66,11 @@ pub(super) struct Threads {
 
 impl Threads {
     /// `apart`, `early`: [`APART_NS`] and [`EARLY_NS`] in ticks.
-    pub(super) fn new(told: Told, apart: i64, early: i64) -> Self {
+    pub(super) fn new(sources: Sources, apart: i64, early: i64) -> Self {
         Self {
-            told,
+            sources,
             threads: HashMap::new(),
-            started: !told.tracefs,
+            started: !sources.tracefs,
             compare: Compare::new(apart, early),
             apart,
             rows: Order::new(0),
@@ -83,36 +83,38 @@ impl Threads {
         let mut alone = Vec::new();
         self.compare.pass(ticks, |switch| alone.push(switch));
         alone.into_iter().for_each(|switch| self.add(switch));
-        if record.what.is_tracefs() && !self.told.tracefs {
+        if record.kind.is_tracefs() && !self.sources.tracefs {
             return; // it is not known whose they are
         }
-        match record.what {
-            What::PerfIn | What::PerfOut => self.perf(ticks, record),
-            What::PerfLost if !self.told.tracefs => {
+        match record.kind {
+            RecordKind::PerfIn | RecordKind::PerfOut => self.perf(ticks, record),
+            RecordKind::PerfLost if !self.sources.tracefs => {
                 self.of_no_thread(ticks, record, Kind::KernelGap)
             }
-            What::Switch => self.switch(ticks, record),
-            What::Waking => self.of_thread(ticks, record, Kind::Waking, i64::from(record.pid)),
-            What::Interrupt => self.of_thread(ticks, record, Kind::Interrupt, record.payload),
-            What::SoftInterrupt => {
+            RecordKind::Switch => self.switch(ticks, record),
+            RecordKind::Waking => {
+                self.of_thread(ticks, record, Kind::Waking, i64::from(record.pid))
+            }
+            RecordKind::Interrupt => self.of_thread(ticks, record, Kind::Interrupt, record.payload),
+            RecordKind::SoftInterrupt => {
                 self.of_thread(ticks, record, Kind::SoftInterrupt, record.payload);
             }
-            What::Fault => self.of_thread(ticks, record, Kind::Fault, -1),
-            What::Frequency => self.of_no_thread(ticks, record, Kind::Frequency),
-            What::TracefsLost => self.of_no_thread(ticks, record, Kind::KernelGap),
-            What::Steal => self.of_no_thread(ticks, record, Kind::Steal),
-            What::Epoch => self.of_no_thread(ticks, record, Kind::Epoch),
-            What::NewTask => self.new_task(record),
-            What::Exec => {
+            RecordKind::Fault => self.of_thread(ticks, record, Kind::Fault, -1),
+            RecordKind::Frequency => self.of_no_thread(ticks, record, Kind::Frequency),
+            RecordKind::TracefsLost => self.of_no_thread(ticks, record, Kind::KernelGap),
+            RecordKind::Steal => self.of_no_thread(ticks, record, Kind::Steal),
+            RecordKind::Epoch => self.of_no_thread(ticks, record, Kind::Epoch),
+            RecordKind::NewTask => self.new_task(record),
+            RecordKind::Exec => {
                 self.started = true;
                 self.threads.entry(record.tid).or_insert(unseen(record.tid));
             }
-            What::Exit => {
+            RecordKind::Exit => {
                 if let Some(thread) = self.threads.get_mut(&record.tid) {
                     thread.ends = true;
                 }
             }
-            What::Round | What::Anchor | What::PerfLost => {}
+            RecordKind::Round | RecordKind::Anchor | RecordKind::PerfLost => {}
         }
         // Switches that only the second source recorded come this much later.
         let complete = ticks.saturating_sub(self.apart.saturating_mul(3));
@@ -134,13 +136,13 @@ impl Threads {
         let (threads, balance) = (&mut self.threads, &mut self.balance);
         self.rows
             .rest(|_, row| settle(row, threads, balance, &mut out));
-        let both = self.told.perf && self.told.tracefs;
+        let both = self.sources.perf && self.sources.tracefs;
         (both.then_some(comparison), self.balance)
     }
 
     fn perf(&mut self, ticks: i64, record: &Record) {
-        let into = record.what == What::PerfIn;
-        if !self.told.tracefs {
+        let into = record.kind == RecordKind::PerfIn;
+        if !self.sources.tracefs {
             let thread = self.threads.entry(record.tid);
             thread.or_insert(unseen(record.pid)).pid = record.pid;
             let row = switched(ticks, record.tid, record.cpu, into, record.payload);
@@ -158,7 +160,7 @@ impl Threads {
             into,
             runnable: !into && record.payload != 0,
         };
-        self.compare.take(Teller::Second, switch);
+        self.compare.take(SwitchSource::Second, switch);
     }
 
     fn switch(&mut self, ticks: i64, record: &Record) {
@@ -175,7 +177,7 @@ impl Threads {
             let runnable = !into && runnable;
             let payload = i64::from(runnable);
             self.row(switched(ticks, tid, record.cpu, into, payload));
-            if self.told.perf && !ends {
+            if self.sources.perf && !ends {
                 let switch = Switch {
                     ticks,
                     tid,
@@ -183,7 +185,7 @@ impl Threads {
                     into,
                     runnable,
                 };
-                self.compare.take(Teller::First, switch);
+                self.compare.take(SwitchSource::First, switch);
             }
         }
     }

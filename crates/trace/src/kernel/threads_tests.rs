@@ -1,16 +1,16 @@
 use super::*;
 
-fn record(what: What, time: u64, cpu: i16, tid: i32, pid: i32) -> Record {
+fn record(kind: RecordKind, time: u64, cpu: i16, tid: i32, pid: i32) -> Record {
     Record {
         cpu,
         tid,
         pid,
-        ..Record::new(what, time)
+        ..Record::new(kind, time)
     }
 }
 
-fn rows(told: Told, records: &[Record]) -> (Vec<Row>, Option<Comparison>, Balance) {
-    let mut threads = Threads::new(told, 100, 5);
+fn rows(sources: Sources, records: &[Record]) -> (Vec<Row>, Option<Comparison>, Balance) {
+    let mut threads = Threads::new(sources, 100, 5);
     let mut out = Vec::new();
     for record in records {
         threads.take(record.time as i64, record, |row| out.push(row));
@@ -27,28 +27,28 @@ fn short(rows: &[Row]) -> Vec<(i64, Kind, i32, i32, i16, i64)> {
 
 #[test]
 fn perf_alone_names_switches_and_migrations() {
-    let told = Told {
+    let sources = Sources {
         perf: true,
         tracefs: false,
     };
     let preempted = Record {
         payload: 1,
-        ..record(What::PerfOut, 30, 0, 11, 10)
+        ..record(RecordKind::PerfOut, 30, 0, 11, 10)
     };
     let lost = Record {
         payload: 9,
-        ..record(What::PerfLost, 60, 1, 0, 0)
+        ..record(RecordKind::PerfLost, 60, 1, 0, 0)
     };
     let (rows, comparison, balance) = rows(
-        told,
+        sources,
         &[
-            record(What::PerfOut, 10, 0, 10, 10),
-            record(What::PerfIn, 20, 0, 11, 10),
+            record(RecordKind::PerfOut, 10, 0, 10, 10),
+            record(RecordKind::PerfIn, 20, 0, 11, 10),
             preempted,
-            record(What::PerfIn, 40, 1, 11, 10),
-            record(What::PerfIn, 50, 0, 10, 10),
+            record(RecordKind::PerfIn, 40, 1, 11, 10),
+            record(RecordKind::PerfIn, 50, 0, 10, 10),
             lost,
-            record(What::PerfIn, 70, 0, 10, 10),
+            record(RecordKind::PerfIn, 70, 0, 10, 10),
         ],
     );
     assert_eq!(
@@ -76,40 +76,40 @@ fn perf_alone_names_switches_and_migrations() {
 
 #[test]
 fn tracefs_knows_whose_threads_are_ours() {
-    let told = Told {
+    let sources = Sources {
         perf: false,
         tracefs: true,
     };
     let thread = Record {
         a: 1,
-        ..record(What::NewTask, 30, 0, 21, 20)
+        ..record(RecordKind::NewTask, 30, 0, 21, 20)
     };
     let state = |a, of: Record| Record { a, ..of };
     let interrupt = Record {
         a: 5,
         payload: 3,
-        ..record(What::Interrupt, 45, 0, 20, 0)
+        ..record(RecordKind::Interrupt, 45, 0, 20, 0)
     };
     let (rows, _, balance) = rows(
-        told,
+        sources,
         &[
             // A switch of the recorder itself, before the program exists.
-            record(What::Switch, 5, 0, 20, 99),
-            record(What::Exec, 10, 0, 20, 0),
-            record(What::Fault, 12, 0, 20, 0),
-            state(1, record(What::Switch, 15, 0, 20, 99)),
-            record(What::Waking, 16, 1, 20, 98),
-            record(What::Waking, 17, 1, 98, 20), // somebody else is woken
-            record(What::Switch, 20, 0, 99, 20),
+            record(RecordKind::Switch, 5, 0, 20, 99),
+            record(RecordKind::Exec, 10, 0, 20, 0),
+            record(RecordKind::Fault, 12, 0, 20, 0),
+            state(1, record(RecordKind::Switch, 15, 0, 20, 99)),
+            record(RecordKind::Waking, 16, 1, 20, 98),
+            record(RecordKind::Waking, 17, 1, 98, 20), // somebody else is woken
+            record(RecordKind::Switch, 20, 0, 99, 20),
             thread,
-            record(What::NewTask, 31, 0, 30, 20), // a child process
-            record(What::NewTask, 32, 0, 50, 98), // not ours
-            record(What::Switch, 40, 1, 98, 21),
-            record(What::Switch, 42, 1, 21, 30),
+            record(RecordKind::NewTask, 31, 0, 30, 20), // a child process
+            record(RecordKind::NewTask, 32, 0, 50, 98), // not ours
+            record(RecordKind::Switch, 40, 1, 98, 21),
+            record(RecordKind::Switch, 42, 1, 21, 30),
             interrupt,
-            record(What::Interrupt, 46, 0, 99, 0),
-            record(What::Exit, 50, 1, 30, 0),
-            state(0x20, record(What::Switch, 60, 1, 30, 50)),
+            record(RecordKind::Interrupt, 46, 0, 99, 0),
+            record(RecordKind::Exit, 50, 1, 30, 0),
+            state(0x20, record(RecordKind::Switch, 60, 1, 30, 50)),
         ],
     );
     assert_eq!(
@@ -133,25 +133,25 @@ fn tracefs_knows_whose_threads_are_ours() {
 /// Perf's switches that tracefs lacks are added, and a switch that both recorded appears once.
 #[test]
 fn a_switch_that_only_perf_tells_is_added() {
-    let told = Told {
+    let sources = Sources {
         perf: true,
         tracefs: true,
     };
     let (rows, comparison, balance) = rows(
-        told,
+        sources,
         &[
-            record(What::PerfOut, 4, 0, 20, 20),
-            record(What::Exec, 10, 0, 20, 0),
-            record(What::Switch, 20, 0, 20, 0),
-            record(What::PerfOut, 21, 0, 20, 20),
-            record(What::PerfIn, 900, 0, 20, 20),
-            record(What::Switch, 2000, 0, 20, 0),
-            record(What::PerfOut, 2001, 0, 20, 20),
-            record(What::Switch, 3000, 0, 0, 20),
-            record(What::PerfIn, 3002, 0, 20, 20),
-            record(What::Exit, 4000, 0, 20, 0),
-            record(What::PerfOut, 4100, 0, 20, 20),
-            record(What::Switch, 4200, 0, 20, 0),
+            record(RecordKind::PerfOut, 4, 0, 20, 20),
+            record(RecordKind::Exec, 10, 0, 20, 0),
+            record(RecordKind::Switch, 20, 0, 20, 0),
+            record(RecordKind::PerfOut, 21, 0, 20, 20),
+            record(RecordKind::PerfIn, 900, 0, 20, 20),
+            record(RecordKind::Switch, 2000, 0, 20, 0),
+            record(RecordKind::PerfOut, 2001, 0, 20, 20),
+            record(RecordKind::Switch, 3000, 0, 0, 20),
+            record(RecordKind::PerfIn, 3002, 0, 20, 20),
+            record(RecordKind::Exit, 4000, 0, 20, 0),
+            record(RecordKind::PerfOut, 4100, 0, 20, 20),
+            record(RecordKind::Switch, 4200, 0, 20, 0),
         ],
     );
     let kinds: Vec<_> = rows.iter().map(|row| (row.ticks, row.kind)).collect();
@@ -175,39 +175,39 @@ fn a_switch_that_only_perf_tells_is_added() {
 /// the records of tracefs and of perf.
 #[test]
 fn a_switch_that_the_hypervisor_interrupts_is_one() {
-    let told = Told {
+    let sources = Sources {
         perf: true,
         tracefs: true,
     };
-    let mut threads = Threads::new(told, APART_NS, EARLY_NS);
+    let mut threads = Threads::new(sources, APART_NS, EARLY_NS);
     let mut out = Vec::new();
     let thread = Record {
         a: 1,
-        ..record(What::NewTask, 15, 0, 21, 20)
+        ..record(RecordKind::NewTask, 15, 0, 21, 20)
     };
     let ms = 1_000_000;
     let records = [
-        record(What::Exec, 10, 0, 20, 0),
+        record(RecordKind::Exec, 10, 0, 20, 0),
         thread,
-        record(What::Switch, 20, 0, 20, 21),
-        record(What::PerfOut, 60 * ms, 0, 20, 20),
-        record(What::PerfIn, 60 * ms + 1_000, 0, 21, 20),
-        record(What::Switch, 61 * ms, 0, 21, 20),
-        record(What::PerfOut, 61 * ms + 300, 0, 21, 20),
-        record(What::PerfIn, 61 * ms + 1_000, 0, 20, 20),
+        record(RecordKind::Switch, 20, 0, 20, 21),
+        record(RecordKind::PerfOut, 60 * ms, 0, 20, 20),
+        record(RecordKind::PerfIn, 60 * ms + 1_000, 0, 21, 20),
+        record(RecordKind::Switch, 61 * ms, 0, 21, 20),
+        record(RecordKind::PerfOut, 61 * ms + 300, 0, 21, 20),
+        record(RecordKind::PerfIn, 61 * ms + 1_000, 0, 20, 20),
     ];
     for record in &records {
         threads.take(record.time as i64, record, |row| out.push(row));
     }
     let (comparison, balance) = threads.finish(1.0, |row| out.push(row));
-    let told: Vec<_> = (out.iter().map(|row| (row.tid, row.kind, row.ticks))).collect();
+    let shown: Vec<_> = (out.iter().map(|row| (row.tid, row.kind, row.ticks))).collect();
     let expected = [
         (20, Kind::SwitchOut, 20),
         (21, Kind::SwitchIn, 20),
         (21, Kind::SwitchOut, 61_000_000),
         (20, Kind::SwitchIn, 61_000_000),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(shown, expected);
     let comparison = comparison.unwrap();
     assert_eq!((comparison.both, comparison.added), (4, 0));
     assert_eq!((balance.missing_in, balance.missing_out), (0, 0));

@@ -20,7 +20,7 @@ use undertick_clock::ClockId;
 
 use super::decode::{Decoder, EVENTS, Event, Over, VECTORS};
 use super::format::{Format, PageLayout};
-use super::raw::{Record, What};
+use super::raw::{Record, RecordKind};
 
 /// Start of our instances' names; the process id and its start time follow.
 const PREFIX: &str = "undertick-";
@@ -61,7 +61,7 @@ pub(super) struct ClockName {
 
 impl ClockName {
     /// Returns the best of the offered clocks.
-    fn of(trace: ClockId, offered: &str) -> Result<Self, String> {
+    fn best(trace: ClockId, offered: &str) -> Result<Self, String> {
         let same = match trace {
             ClockId::Tsc => "x86-tsc",
             ClockId::Monotonic => "mono",
@@ -99,7 +99,7 @@ impl Tracefs {
         let instance = Instance::make(&root, mount)?;
         let dir = instance.dir.clone();
         let offered = read(&dir.join("trace_clock"))?;
-        let clock = ClockName::of(trace, &offered)?;
+        let clock = ClockName::best(trace, &offered)?;
         write(&dir.join("tracing_on"), "0")?;
         write(&dir.join("trace_clock"), clock.name)?;
         let buffer_kib =
@@ -173,14 +173,14 @@ impl Tracefs {
         take(Record {
             pid,
             tid: pid,
-            ..Record::new(What::Exec, ticks)
+            ..Record::new(RecordKind::Exec, ticks)
         });
         for tid in known.into_iter().filter(|tid| *tid != pid) {
             take(Record {
                 pid,
                 tid,
                 a: 1,
-                ..Record::new(What::NewTask, ticks)
+                ..Record::new(RecordKind::NewTask, ticks)
             });
         }
         let _ = on.write_all(b"1");
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn clocks_in_order_of_preference() {
         let all = "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n";
-        let of = |trace, offered| ClockName::of(trace, offered).map(|c| (c.name, c.mapped));
+        let of = |trace, offered| ClockName::best(trace, offered).map(|c| (c.name, c.mapped));
         assert_eq!(of(ClockId::Tsc, all), Ok(("x86-tsc", false)));
         assert_eq!(of(ClockId::Monotonic, all), Ok(("mono", false)));
         assert_eq!(of(ClockId::MonotonicRaw, all), Ok(("mono_raw", false)));

@@ -44,7 +44,7 @@ pub(crate) struct Switcher {
 
 impl Switcher {
     /// Starts switching as soon as there is a plan: the points of the control page, or the
-    /// kernel's trace by the file that takes 0 and 1. Each switch is sent to `told`.
+    /// kernel's trace by the file that takes 0 and 1. Each switch is sent to `epochs`.
     ///
     /// # Errors
     /// No thread can be started.
@@ -53,7 +53,7 @@ impl Switcher {
         kernel: Option<File>,
         clock: Source,
         plan: Arc<Plan>,
-        told: Sender<Epoch>,
+        epochs: Sender<Epoch>,
     ) -> Result<Self, TraceError> {
         let (stop, stopped) = channel();
         let switching = Switching {
@@ -61,7 +61,7 @@ impl Switcher {
             kernel,
             clock,
             plan,
-            told,
+            epochs,
             stopped,
             random: ChaCha8Rng::seed_from_u64(clock.read_ticks()),
         };
@@ -87,7 +87,7 @@ struct Switching {
     kernel: Option<File>,
     clock: Source,
     plan: Arc<Plan>,
-    told: Sender<Epoch>,
+    epochs: Sender<Epoch>,
     stopped: Receiver<()>,
     random: ChaCha8Rng,
 }
@@ -164,7 +164,7 @@ impl Switching {
         }
         let after_ticks = self.clock.read_ticks_ordered();
         // Nothing receives any more when the recording ends.
-        let _ = self.told.send(Epoch {
+        let _ = self.epochs.send(Epoch {
             before_ticks,
             after_ticks,
             state,

@@ -131,7 +131,7 @@ fn what_a_ring_has_used_twice_comes_back_once() {
         while taken(&pool, queues).is_some() {}
         pool.look();
         for &segment in &segments {
-            pool.segments.places[segment as usize] = Place::Of(head);
+            pool.segments.states[segment as usize] = SlotState::OfRing(head);
         }
         again(&memory);
         let is_over = AtomicU64::new(0);

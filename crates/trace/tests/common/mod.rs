@@ -2,10 +2,10 @@
 //! What the recording tests share: compiling the C programs, recording them,
 //! reading the rows back.
 
+pub mod attach_target;
 pub mod evidence;
 pub mod flight;
 pub mod recorders;
-pub mod running;
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsString, c_void};

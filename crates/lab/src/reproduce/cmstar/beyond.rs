@@ -59,7 +59,7 @@ fn routines(context: &mut Context<'_>) -> Result<(), Stopped> {
                 let mean = context.mean(machines.iter().map(|m| m.0).collect(), "us");
                 let sd = context.mean(machines.iter().map(|m| m.1).collect(), "us");
                 if let Some(sd) = &sd {
-                    points.push(Point::of(readers as f64, sd));
+                    points.push(Point::from_estimate(readers as f64, sd));
                 }
                 if ![8, 30].contains(&readers) {
                     continue;

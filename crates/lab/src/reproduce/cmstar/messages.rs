@@ -83,7 +83,7 @@ pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
                     .zip(measured.as_ref())
                     .map(|(t, m)| m.value - t.value);
                 if let Some(measured) = &measured {
-                    to.push(Point::of(f64::from(*words), measured));
+                    to.push(Point::from_estimate(f64::from(*words), measured));
                 }
                 let is_published = name == "latency" && *words == 0;
                 let note = off.map_or_else(String::new, |off| {

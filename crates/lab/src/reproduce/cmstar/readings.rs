@@ -273,7 +273,7 @@ pub(super) fn distributions(context: &mut Context<'_>) -> Result<(), Stopped> {
             let name = format!("figure-{figure}/{readers}");
             let what = format!("{os}, {}, {readers} Cms", routine.name());
             if let Some(sd) = &sd {
-                spread.push(Point::of(*readers as f64, sd));
+                spread.push(Point::from_estimate(*readers as f64, sd));
             }
             let [_, mean] = context.item(item(
                 format!("{name}/mean"),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use undertick_cmstar::load::{ReadingLoops, reading_loops};
 use undertick_cmstar::{
-    Act, ClockId, Machine, Moment, Os, Outcome, Parameters, Program, Reading, Routine, Told, spread,
+    Act, ClockId, Machine, Moment, Os, Outcome, Parameters, Program, Reading, Routine, StepInput,
+    spread,
 };
 use undertick_estimate::compensation::{Method, Paired, zero_test};
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
@@ -74,7 +75,7 @@ enum Player {
 const PAUSE_NS: u64 = 400_000;
 
 impl Program for Player {
-    fn next(&mut self, told: Told) -> Act {
+    fn next(&mut self, told: StepInput) -> Act {
         let read = Act::Read {
             clock: ClockId(0),
             routine: Routine::Four,
@@ -189,7 +190,7 @@ fn granularity(context: &mut Context<'_>) -> Result<(), Stopped> {
             let ks: Vec<f64> = machines.iter().flatten().map(|k| k[m]).collect();
             let k = context.mean(ks, "1");
             if let Some(k) = &k {
-                curves[m].points.push(Point::of(*phase, k));
+                curves[m].points.push(Point::from_estimate(*phase, k));
             }
             let [_, cell] = context.item(item(
                 format!(

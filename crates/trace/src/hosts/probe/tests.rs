@@ -40,7 +40,7 @@ fn stamps_of_one_clock_ascend() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         // Strangers: no answer to any of these.
         let hello = Packet {
-            what: What::Hello,
+            kind: PacketKind::Hello,
             session: 1,
             number: 0,
             stamps: [0; 3],
@@ -109,26 +109,26 @@ fn answers_of_strangers_and_copies_are_not_taken() {
                     let bytes = [&packet.to_bytes()[..], more].concat();
                     server.send_to(&bytes, from).unwrap();
                 };
-                let (other, what) = (packet.session ^ 1, What::Welcome);
-                if packet.what == What::Hello {
+                let (other, kind) = (packet.session ^ 1, PacketKind::Welcome);
+                if packet.kind == PacketKind::Hello {
                     let session = other;
                     send(
                         Packet {
-                            what,
+                            kind,
                             session,
                             ..packet
                         },
                         b"no JSON",
                     );
                     let side = serde_json::to_vec(&raw().1).unwrap();
-                    send(Packet { what, ..packet }, &side);
+                    send(Packet { kind, ..packet }, &side);
                     continue;
                 }
-                let what = What::Answer;
+                let kind = PacketKind::Answer;
                 let stamps = [packet.stamps[0], 1, 2];
                 send(
                     Packet {
-                        what,
+                        kind,
                         session: other,
                         stamps,
                         ..packet
@@ -137,7 +137,7 @@ fn answers_of_strangers_and_copies_are_not_taken() {
                 );
                 send(
                     Packet {
-                        what,
+                        kind,
                         number: 1 << 40,
                         stamps,
                         ..packet
@@ -146,7 +146,7 @@ fn answers_of_strangers_and_copies_are_not_taken() {
                 );
                 send(
                     Packet {
-                        what,
+                        kind,
                         stamps,
                         ..packet
                     },
@@ -154,7 +154,7 @@ fn answers_of_strangers_and_copies_are_not_taken() {
                 );
                 send(
                     Packet {
-                        what,
+                        kind,
                         stamps: [packet.stamps[0], 3, 4],
                         ..packet
                     },
@@ -162,7 +162,7 @@ fn answers_of_strangers_and_copies_are_not_taken() {
                 );
                 send(
                     Packet {
-                        what,
+                        kind,
                         stamps,
                         ..packet
                     },

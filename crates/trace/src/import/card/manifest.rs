@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use super::{About, Master, Masters, PID};
+use super::{Master, Masters, PID, StreamHeader};
 use crate::manifest::{
     Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
 };
 
-pub(super) fn of(
+pub(super) fn build(
     file: &Path,
     masters: &Masters,
-    about: &About,
+    header: &StreamHeader,
     names: Vec<Name>,
     cut: usize,
 ) -> Manifest {
     let (first, last) = masters.span.unwrap_or((0, 0));
-    let ns = u128::from(last - first) * u128::from(about.tick) * 1_000_000_000
-        / u128::from(about.hz.max(1));
+    let ns = u128::from(last - first) * u128::from(header.tick) * 1_000_000_000
+        / u128::from(header.hz.max(1));
     let mut warnings = vec![format!(
         "from the event card's stream {}: when it was recorded is not known, and its clock's rate is what the card says",
         file.file_name().unwrap_or_default().to_string_lossy(),
@@ -58,15 +58,15 @@ pub(super) fn of(
             name: "event card".to_owned(),
             kernel: String::new(),
             arch: String::new(),
-            cpus: about.masters.map_or(0, u32::from),
+            cpus: header.masters.map_or(0, u32::from),
             cpu_model: String::new(),
         },
         command: Vec::new(),
         exit: None,
         clock: Clock {
             name: "event card".to_owned(),
-            ticks_per_second_numerator: about.hz,
-            ticks_per_second_denominator: about.tick,
+            ticks_per_second_numerator: header.hz,
+            ticks_per_second_denominator: header.tick,
             rate_source: "card".to_owned(),
             rate_error_ppb: 0.0,
             granularity_ticks: 1.0,

@@ -67,7 +67,7 @@ impl Tracks {
                 2 | 10 | 13 => described.name = value.text(),
                 3 => described.pid = Some(self.process(value.bytes())),
                 4 => described.thread = Some(thread(value.bytes(), intake)),
-                8 => described.counter = Some(Counter::of(value.bytes())),
+                8 => described.counter = Some(Counter::parse(value.bytes())),
                 _ => {}
             }
         }
@@ -90,7 +90,7 @@ impl Tracks {
     }
 
     /// Returns the track of that number, or the writer's own track.
-    pub(super) fn of(&self, uuid: Option<u64>, writer: u64) -> Track {
+    pub(super) fn find(&self, uuid: Option<u64>, writer: u64) -> Track {
         let uuid = uuid.filter(|&uuid| uuid != 0);
         let known = uuid.and_then(|uuid| self.described.get(&uuid));
         let thread = match (known, uuid) {
@@ -160,7 +160,7 @@ fn thread(bytes: &[u8], intake: &mut Intake) -> (i64, i64) {
 }
 
 impl Counter {
-    fn of(bytes: &[u8]) -> Self {
+    fn parse(bytes: &[u8]) -> Self {
         let fields = Fields(bytes);
         Self {
             multiplier: fields.last(4).map_or(1, int).max(1),

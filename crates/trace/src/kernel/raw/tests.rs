@@ -8,14 +8,14 @@ fn some(i: u64) -> Record {
         tid: i as i32 * 3,
         pid: i as i32 * 5,
         payload: -(i as i64) << 33,
-        ..Record::new(What::ALL[i as usize % 16], i << 35)
+        ..Record::new(RecordKind::ALL[i as usize % 16], i << 35)
     }
 }
 
 #[test]
 fn codes_are_places() {
-    for (place, what) in What::ALL.into_iter().enumerate() {
-        assert_eq!(what as usize, place);
+    for (place, kind) in RecordKind::ALL.into_iter().enumerate() {
+        assert_eq!(kind as usize, place);
     }
 }
 
@@ -70,30 +70,30 @@ fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
     let trace = TraceDir::open(dir.path()).unwrap();
     let most = 64 << 10;
     let mut writer = Writer::create(&trace).unwrap().keep_the_last(most);
-    let of = |what, pid, tid, a, time| Record {
+    let of = |kind, pid, tid, a, time| Record {
         pid,
         tid,
         a,
-        ..Record::new(what, time)
+        ..Record::new(kind, time)
     };
     let early = [
-        of(What::Exec, 10, 10, 0, 1),
-        of(What::NewTask, 10, 11, 1, 2),
-        of(What::NewTask, 11, 12, 1, 3),
-        of(What::NewTask, 12, 20, 0, 4), // a process of its own
-        of(What::NewTask, 20, 21, 1, 5),
-        of(What::Exit, 10, 11, 0, 6),
-        of(What::NewTask, 99, 98, 1, 7), // nobody's
-        of(What::Anchor, 0, 0, 0, 8),
+        of(RecordKind::Exec, 10, 10, 0, 1),
+        of(RecordKind::NewTask, 10, 11, 1, 2),
+        of(RecordKind::NewTask, 11, 12, 1, 3),
+        of(RecordKind::NewTask, 12, 20, 0, 4), // a process of its own
+        of(RecordKind::NewTask, 20, 21, 1, 5),
+        of(RecordKind::Exit, 10, 11, 0, 6),
+        of(RecordKind::NewTask, 99, 98, 1, 7), // nobody's
+        of(RecordKind::Anchor, 0, 0, 0, 8),
     ];
     early.iter().for_each(|record| writer.push(record));
     let all = 200_000;
     for i in 0..all {
         if i % 1000 == 0 {
-            writer.push(&Record::new(What::Round, 100 + i));
+            writer.push(&Record::new(RecordKind::Round, 100 + i));
             writer.flush();
         }
-        writer.push(&Record::new(What::Fault, 100 + i));
+        writer.push(&Record::new(RecordKind::Fault, 100 + i));
     }
     assert!(writer.finish().is_none());
     let bytes = |file| std::fs::metadata(dir.path().join(file)).unwrap().len();
@@ -113,7 +113,7 @@ fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
     let records = read(&trace);
     assert_eq!(records, read(&out));
     let faults: Vec<u64> = (records.iter())
-        .filter(|record| record.what == What::Fault)
+        .filter(|record| record.kind == RecordKind::Fault)
         .map(|record| record.time)
         .collect();
     assert!(faults.len() as u64 > most / 32, "{}", faults.len());
@@ -125,17 +125,17 @@ fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
     );
     let first = faults[0];
     let known: Vec<_> = (records.iter())
-        .take_while(|record| record.what != What::Fault)
+        .take_while(|record| record.kind != RecordKind::Fault)
         .inspect(|record| assert!(record.time <= first, "{record:?} {first}"))
-        .map(|record| (record.what, record.pid, record.tid, record.a))
+        .map(|record| (record.kind, record.pid, record.tid, record.a))
         .collect();
     let expected = [
-        (What::Round, 0, 0, 0),
-        (What::Anchor, 0, 0, 0),
-        (What::Exec, 10, 10, 0),
-        (What::Exec, 20, 20, 0),
-        (What::NewTask, 10, 12, 1),
-        (What::NewTask, 20, 21, 1),
+        (RecordKind::Round, 0, 0, 0),
+        (RecordKind::Anchor, 0, 0, 0),
+        (RecordKind::Exec, 10, 10, 0),
+        (RecordKind::Exec, 20, 20, 0),
+        (RecordKind::NewTask, 10, 12, 1),
+        (RecordKind::NewTask, 20, 21, 1),
     ];
     assert_eq!(known[..6], expected);
 }

@@ -1,6 +1,6 @@
-//! Effects at an instant, on a processor.
+//! Continuations of acts: effects at an instant, on a processor.
 
-use super::process::{Part, Process, State, Target, Then, What};
+use super::process::{Continuation, Part, Process, State, Target, WordOperation};
 use super::{Event, Machine};
 use crate::program::{Outcome, Program};
 use crate::reading::{Reading, Routine, Step};
@@ -8,20 +8,20 @@ use crate::{ClockId, ProcessId};
 
 impl<P: Program> Machine<P> {
     /// Performs it; returns whether the process continues at once.
-    pub(super) fn then(&mut self, p: u32, then: Then) -> bool {
+    pub(super) fn continue_with(&mut self, p: u32, continuation: Continuation) -> bool {
         let costs = self.costs;
-        match then {
-            Then::BeginReading(clock, routine) => {
+        match continuation {
+            Continuation::BeginReading(clock, routine) => {
                 let step = self.process(p).reader.begin(routine);
                 self.read_on(p, clock, step, routine == Routine::Broadcast);
             }
-            Then::GoOnReading(clock) => {
+            Continuation::GoOnReading(clock) => {
                 let process = self.process(p);
                 let (value, sampled) = (process.trip.value, process.trip.sampled);
                 let step = process.reader.give(value, sampled);
                 self.read_on(p, clock, step, false);
             }
-            Then::EndReading(ticks, sampled) => {
+            Continuation::EndReading(ticks, sampled) => {
                 let returned = self.agenda.now();
                 let process = self.process(p);
                 process.outcome = Outcome::Read(Reading {
@@ -31,70 +31,72 @@ impl<P: Program> Machine<P> {
                     returned,
                 });
             }
-            Then::TellWord => {
+            Continuation::TellWord => {
                 let process = self.process(p);
                 process.outcome = Outcome::Word {
                     value: process.trip.value,
                     sampled: process.trip.sampled,
                 };
             }
-            Then::AccessNext(_, 0) => {}
-            Then::AccessNext(cluster, left) => {
+            Continuation::AccessNext(_, 0) => {}
+            Continuation::AccessNext(cluster, left) => {
                 self.process(p).first(&[
                     Part::Local(costs.accessed_word),
-                    Part::Refer(Target::Cluster(cluster), What::Nothing),
-                    Part::Then(Then::AccessNext(cluster, left - 1)),
+                    Part::Refer(Target::Cluster(cluster), WordOperation::Nothing),
+                    Part::Continue(Continuation::AccessNext(cluster, left - 1)),
                 ]);
             }
-            Then::SeeLock(lock, in_vain) => {
+            Continuation::SeeLock(lock, in_vain) => {
                 if self.process(p).trip.value == 1 {
                     self.process(p).outcome = Outcome::Locked { in_vain };
                 } else {
                     let word = Target::Cluster(self.locks[lock.0 as usize].cluster);
                     self.process(p).first(&[
                         Part::Local(costs.poll),
-                        Part::Refer(word, What::TakeLock(lock)),
-                        Part::Then(Then::SeeLock(lock, in_vain + 1)),
+                        Part::Refer(word, WordOperation::TakeLock(lock)),
+                        Part::Continue(Continuation::SeeLock(lock, in_vain + 1)),
                     ]);
                 }
             }
-            Then::SeeBlocked(who) => {
+            Continuation::SeeBlocked(who) => {
                 if !self.process(who.0).is_blocked() {
-                    self.look_again(p, then);
+                    self.look_again(p, continuation);
                 }
             }
-            Then::SeeFlag(flag) => {
+            Continuation::SeeFlag(flag) => {
                 let raised = &mut self.flags[flag.0 as usize].raised;
                 match raised.checked_sub(1) {
                     Some(left) => *raised = left,
-                    None => self.look_again(p, then),
+                    None => self.look_again(p, continuation),
                 }
             }
-            Then::AddEvent(event) => self.add_event(p, event),
-            Then::DelEvent(event) => self.delete_event(p, event),
-            Then::Notify(event) => self.notify(p, event),
-            Then::Wake(who) => self.wake(who),
-            Then::Deliver(channel, words, tag) => return self.deliver(p, channel, words, tag),
-            Then::Take(channel) => return self.take(p, channel),
-            Then::SleepFor(_)
-            | Then::SleepUntil(_)
-            | Then::GiveWay
-            | Then::RunOut
-            | Then::Block
-            | Then::Wait
-            | Then::End => return self.pause(p, then),
+            Continuation::AddEvent(event) => self.add_event(p, event),
+            Continuation::DelEvent(event) => self.delete_event(p, event),
+            Continuation::Notify(event) => self.notify(p, event),
+            Continuation::Wake(who) => self.wake(who),
+            Continuation::Deliver(channel, words, tag) => {
+                return self.deliver(p, channel, words, tag);
+            }
+            Continuation::Take(channel) => return self.take(p, channel),
+            Continuation::SleepFor(_)
+            | Continuation::SleepUntil(_)
+            | Continuation::GiveWay
+            | Continuation::RunOut
+            | Continuation::Block
+            | Continuation::Wait
+            | Continuation::End => return self.pause(p, continuation),
         }
         true
     }
 
     /// Performs what ends a process's turn, or may end it; returns whether it continues at once.
-    fn pause(&mut self, p: u32, then: Then) -> bool {
+    fn pause(&mut self, p: u32, continuation: Continuation) -> bool {
         let now = self.agenda.now();
-        match then {
-            Then::SleepFor(ns) => self.sleep_until(p, now.plus_ns(ns)),
-            Then::SleepUntil(until) if until > now => self.sleep_until(p, until),
-            Then::GiveWay => self.queue_up(p),
-            Then::RunOut => {
+        match continuation {
+            Continuation::SleepFor(ns) => self.sleep_until(p, now.plus_ns(ns)),
+            Continuation::SleepUntil(until) if until > now => self.sleep_until(p, until),
+            Continuation::GiveWay => self.queue_up(p),
+            Continuation::RunOut => {
                 let quantum_ns = self.costs.quantum as u64;
                 let left_ns = match self.cm_of(p).quantum_left_ns {
                     0 => quantum_ns,
@@ -105,13 +107,13 @@ impl<P: Program> Machine<P> {
                 (process.left_ns, process.runs_out) = (left_ns, true);
                 return true;
             }
-            Then::Block => {
+            Continuation::Block => {
                 if std::mem::take(&mut self.process(p).wakeup_saved) {
                     return true;
                 }
                 self.leave(p, State::Blocked);
             }
-            Then::Wait => {
+            Continuation::Wait => {
                 let events = &self.process(p).events;
                 if events.is_empty() || events.iter().any(|(_, notified)| *notified) {
                     self.forget_events(p);
@@ -119,7 +121,7 @@ impl<P: Program> Machine<P> {
                 }
                 self.leave(p, State::Waiting);
             }
-            Then::End => {
+            Continuation::End => {
                 self.forget_events(p);
                 self.awaited -= usize::from(self.process(p).foreground);
                 self.leave(p, State::Ended);
@@ -134,25 +136,26 @@ impl<P: Program> Machine<P> {
         self.leave(p, State::Asleep);
     }
 
-    fn look_again(&mut self, p: u32, then: Then) {
+    fn look_again(&mut self, p: u32, continuation: Continuation) {
         let poll = self.costs.poll;
-        (self.process(p)).first(&[Part::Local(poll), Part::Then(then)]);
+        (self.process(p)).first(&[Part::Local(poll), Part::Continue(continuation)]);
     }
 
     /// Fetches what the reader requests, or ends the reading.
     fn read_on(&mut self, p: u32, clock: ClockId, step: Step, is_broadcast: bool) {
         let after_reading = self.costs.after_reading;
-        let (what, target) = match step {
-            Step::Fetch(word) => (What::ClockWord(clock, word), self.way_to(p, clock)),
-            Step::FetchAll if is_broadcast => (What::WholeClock(clock), Target::Own),
-            Step::FetchAll => (What::WholeClock(clock), self.way_to(p, clock)),
+        let (operation, target) = match step {
+            Step::Fetch(word) => (WordOperation::ClockWord(clock, word), self.way_to(p, clock)),
+            Step::FetchAll if is_broadcast => (WordOperation::WholeClock(clock), Target::Own),
+            Step::FetchAll => (WordOperation::WholeClock(clock), self.way_to(p, clock)),
             Step::Done(ticks, sampled) => {
-                let end = Part::Then(Then::EndReading(ticks, sampled));
+                let end = Part::Continue(Continuation::EndReading(ticks, sampled));
                 return self.process(p).first(&[Part::Local(after_reading), end]);
             }
         };
-        let go_on = Part::Then(Then::GoOnReading(clock));
-        self.process(p).first(&[Part::Refer(target, what), go_on]);
+        let go_on = Part::Continue(Continuation::GoOnReading(clock));
+        self.process(p)
+            .first(&[Part::Refer(target, operation), go_on]);
     }
 
     fn wake(&mut self, who: ProcessId) {

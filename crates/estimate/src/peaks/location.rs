@@ -1,4 +1,4 @@
-//! The place of a peak: the middle of the shortest stretch that holds half of it.
+//! The location of a peak: the middle of the shortest stretch that holds half of it.
 
 use undertick_units::{Estimate, Interval};
 
@@ -6,16 +6,16 @@ use super::count::Counted;
 use super::relative::Run;
 use crate::long_run::{student, variance_and_lag1};
 
-/// Number of groups from which the scatter of a place is computed.
+/// Number of groups from which the scatter of a location is computed.
 const GROUPS: std::ops::RangeInclusive<usize> = 6..=32;
 /// Minimum number of samples in a group.
 const GROUP: usize = 24;
 /// Minimum number of samples for a confidence interval.
 const FEW: usize = 10;
 
-/// A place, in the unit of the values.
+/// A location, in the unit of the values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Location {
     pub(super) value: f64,
     pub(super) interval: Interval,
     pub(super) n: usize,
@@ -44,7 +44,7 @@ fn middle(values: &mut [f64]) -> f64 {
 /// that of all samples is the groups' over the cube root of their number. Where there are too few
 /// samples for groups, the shortest half itself is the interval: at 30 to 150 samples that covers
 /// 95 % or more.
-pub(super) fn place(run: &Run, found: &Counted, peak: usize, level: f64) -> Place {
+pub(super) fn location(run: &Run, found: &Counted, peak: usize, level: f64) -> Location {
     let mut bursts: Vec<Vec<f64>> = Vec::new();
     for burst in &run.bursts {
         let rates: Vec<f64> = (run.samples[burst.clone()].iter())
@@ -82,7 +82,7 @@ pub(super) fn place(run: &Run, found: &Counted, peak: usize, level: f64) -> Plac
             "middle of the shortest half, too few samples for an interval",
         ),
     };
-    Place {
+    Location {
         value,
         interval,
         n,
@@ -90,29 +90,29 @@ pub(super) fn place(run: &Run, found: &Counted, peak: usize, level: f64) -> Plac
     }
 }
 
-/// Returns the places of groups of about equal numbers of samples.
+/// Returns the locations of groups of about equal numbers of samples.
 fn of_groups(bursts: Vec<Vec<f64>>, n: usize, groups: usize) -> Vec<f64> {
-    let mut places = Vec::with_capacity(groups);
+    let mut locations = Vec::with_capacity(groups);
     let (mut group, mut seen) = (Vec::new(), 0);
     for burst in bursts {
         seen += burst.len();
         group.extend(burst);
-        if seen * groups >= n * (places.len() + 1) {
-            places.push(middle(&mut group));
+        if seen * groups >= n * (locations.len() + 1) {
+            locations.push(middle(&mut group));
             group.clear();
         }
     }
-    places
+    locations
 }
 
-/// Returns the rate of a place over that of the clean one.
-pub(super) fn relative(place: &Place, clean: &Place, level: f64) -> Estimate {
+/// Returns the rate at a location over that of the clean one.
+pub(super) fn relative(location: &Location, clean: &Location, level: f64) -> Estimate {
     let logarithm = |of: f64, over: f64| (of > 0.0 && over > 0.0).then(|| (of / over).ln());
-    let down = (place.interval.lo).and_then(|lo| logarithm(place.value, lo));
-    let up = (place.interval.hi).and_then(|hi| logarithm(hi, place.value));
+    let down = (location.interval.lo).and_then(|lo| logarithm(location.value, lo));
+    let up = (location.interval.hi).and_then(|hi| logarithm(hi, location.value));
     let clean_down = (clean.interval.lo).and_then(|lo| logarithm(clean.value, lo));
     let clean_up = (clean.interval.hi).and_then(|hi| logarithm(hi, clean.value));
-    let value = place.value / clean.value;
+    let value = location.value / clean.value;
     Estimate {
         value,
         interval: Interval {
@@ -121,37 +121,37 @@ pub(super) fn relative(place: &Place, clean: &Place, level: f64) -> Estimate {
         },
         level,
         unit: "1".into(),
-        method: place.method.into(),
-        n: place.n as u64,
-        n_effective: place.n as f64,
+        method: location.method.into(),
+        n: location.n as u64,
+        n_effective: location.n as f64,
         notes: Vec::new(),
     }
 }
 
 /// Returns the clean peak's rate, to which all others are relative.
-pub(super) fn clean(place: &Place, level: f64) -> Estimate {
+pub(super) fn clean(location: &Location, level: f64) -> Estimate {
     Estimate {
         value: 1.0,
         interval: Interval::new(1.0, 1.0),
         level,
         unit: "1".into(),
         method: "by definition".into(),
-        n: place.n as u64,
-        n_effective: place.n as f64,
+        n: location.n as u64,
+        n_effective: location.n as f64,
         notes: Vec::new(),
     }
 }
 
-/// Returns the place itself as an estimate.
-pub(super) fn absolute(place: &Place, level: f64) -> Estimate {
+/// Returns the location itself as an estimate.
+pub(super) fn absolute(location: &Location, level: f64) -> Estimate {
     Estimate {
-        value: place.value,
-        interval: place.interval,
+        value: location.value,
+        interval: location.interval,
         level,
         unit: "rate over that of the reference".into(),
-        method: place.method.into(),
-        n: place.n as u64,
-        n_effective: place.n as f64,
+        method: location.method.into(),
+        n: location.n as u64,
+        n_effective: location.n as f64,
         notes: Vec::new(),
     }
 }

@@ -12,22 +12,22 @@ fn high_event_numbers_of_many_processes_take_no_tables() {
             name: "x".to_owned(),
         })
         .collect();
-    let mut engine = Engine::default();
-    engine.set_names(Names::new(&names, &[]));
+    let mut context = MatchContext::default();
+    context.set_names(Names::new(&names, &[]));
     // Low and high numbers alternate: each keeps its own cell, wherever it lies.
     let events = [65_535, 3, 40_000, 200, 65_534];
     for event in events {
         for set in 1..=PROCESSES {
-            engine.cell(set, event).instant = set as u32 ^ u32::from(event) << 16;
+            context.cell(set, event).instant = set as u32 ^ u32::from(event) << 16;
         }
     }
     for event in events {
         for set in 1..=PROCESSES {
-            let instant = engine.cell(set, event).instant;
+            let instant = context.cell(set, event).instant;
             assert_eq!(instant, set as u32 ^ u32::from(event) << 16);
         }
     }
-    let room: usize = engine.cells.iter().map(Vec::capacity).sum();
-    let bytes = (room + engine.cells_beyond.capacity() * 2) * size_of::<Cell>();
+    let room: usize = context.cells.iter().map(Vec::capacity).sum();
+    let bytes = (room + context.cells_beyond.capacity() * 2) * size_of::<Cell>();
     assert!(bytes < 256 << 20, "{bytes} bytes");
 }

@@ -5,17 +5,17 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use undertick_ring::layout::{self, control, door, names};
+use undertick_ring::layout::{self, attach_page, control, names};
 
-use crate::making::file_limit;
 use crate::process::map;
+use crate::ring_allocation::file_limit;
 
 /// Lowest number of the attach page's descriptor, so that the program's own descriptors keep their
 /// usual numbers.
 const LOWEST_FD: i32 = 200;
 
 /// The attach page of this process and of the children that share its memory.
-pub struct Door {
+pub struct AttachPage {
     /// The memory after the control page.
     base: *mut u8,
     fd: i32,
@@ -24,14 +24,14 @@ pub struct Door {
     pid: u32,
 }
 
-impl Door {
+impl AttachPage {
     /// Makes an attach page, and the control page before it; `None` if the program is to have none,
     /// or cannot have one.
     pub fn make() -> Option<(*mut u8, Self)> {
-        if std::env::var_os(door::WISH_ENV).is_some_and(|wish| wish == "0") {
+        if std::env::var_os(attach_page::WISH_ENV).is_some_and(|wish| wish == "0") {
             return None;
         }
-        let bytes = (control::BYTES + door::BYTES) as usize;
+        let bytes = (control::BYTES + attach_page::BYTES) as usize;
         let (fd, inode) = open_file(bytes)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let Some(page) = map(bytes, protection, libc::MAP_SHARED, fd) else {
@@ -53,22 +53,22 @@ impl Door {
     }
 
     fn u32_at(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset < door::OFF_DIR && offset.is_multiple_of(4));
+        assert!(offset < attach_page::OFF_DIR && offset.is_multiple_of(4));
         // SAFETY: within the mapping, aligned.
         unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
     }
 
     fn byte(&self, offset: usize) -> &AtomicU8 {
-        assert!((offset as u64) < door::BYTES);
+        assert!((offset as u64) < attach_page::BYTES);
         // SAFETY: within the mapping.
         unsafe { AtomicU8::from_ptr(self.base.add(offset)) }
     }
 
     /// Makes the page visible: from here on recorders may attach.
     pub fn open(&self) {
-        self.u32_at(door::OFF_VERSION)
+        self.u32_at(attach_page::OFF_VERSION)
             .store(layout::VERSION, Ordering::Relaxed);
-        self.magic().store(door::MAGIC, Ordering::Release);
+        self.magic().store(attach_page::MAGIC, Ordering::Release);
     }
 
     /// Closes the descriptor of the attach page, unless the program has already closed it and uses
@@ -83,7 +83,7 @@ impl Door {
         if self.is_empty() && self.pid == std::process::id() {
             self.magic().store(0, Ordering::Release);
             let page = self.base.wrapping_sub(control::BYTES as usize);
-            let bytes = (control::BYTES + door::BYTES) as usize;
+            let bytes = (control::BYTES + attach_page::BYTES) as usize;
             // SAFETY: the mapping of `make`, which stays.
             unsafe { libc::madvise(page.cast(), bytes, libc::MADV_REMOVE) };
         }
@@ -91,18 +91,18 @@ impl Door {
 
     fn magic(&self) -> &AtomicU64 {
         // SAFETY: within the mapping, aligned.
-        unsafe { AtomicU64::from_ptr(self.base.add(door::OFF_MAGIC).cast()) }
+        unsafe { AtomicU64::from_ptr(self.base.add(attach_page::OFF_MAGIC).cast()) }
     }
 
     /// Returns whether no session is attached.
     pub fn is_empty(&self) -> bool {
-        self.byte(door::OFF_DIR).load(Ordering::Relaxed) == 0
+        self.byte(attach_page::OFF_DIR).load(Ordering::Relaxed) == 0
     }
 
     /// Returns the directory of the attached session.
-    pub fn dir<'a>(&self, into: &'a mut [u8; door::MAX_DIR_BYTES]) -> Option<&'a [u8]> {
+    pub fn dir<'a>(&self, into: &'a mut [u8; attach_page::MAX_DIR_BYTES]) -> Option<&'a [u8]> {
         for (i, byte) in into.iter_mut().enumerate() {
-            *byte = self.byte(door::OFF_DIR + i).load(Ordering::Relaxed);
+            *byte = self.byte(attach_page::OFF_DIR + i).load(Ordering::Relaxed);
         }
         let dir = CStr::from_bytes_until_nul(into).ok()?.to_bytes();
         dir.starts_with(b"/").then_some(dir)
@@ -117,15 +117,15 @@ impl Door {
         let bytes = record.len().next_multiple_of(8);
         let reserve = |used: u32| {
             let end = used as usize + bytes;
-            (end <= door::NAMES_BYTES).then_some(end as u32)
+            (end <= attach_page::NAMES_BYTES).then_some(end as u32)
         };
-        let used = self.u32_at(door::OFF_NAMES_USED);
+        let used = self.u32_at(attach_page::OFF_NAMES_USED);
         let Ok(at) = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve) else {
-            self.u32_at(door::OFF_NAMES_LOST)
+            self.u32_at(attach_page::OFF_NAMES_LOST)
                 .fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let at = door::OFF_NAMES + at as usize;
+        let at = attach_page::OFF_NAMES + at as usize;
         // The magic is stored last: a concurrent reader finds none.
         for (i, byte) in record.iter().enumerate().skip(2) {
             self.byte(at + i).store(*byte, Ordering::Relaxed);
@@ -137,15 +137,17 @@ impl Door {
 
     /// Returns whether the last name of the record's event or thread is this one.
     fn is_known(&self, record: &[u8]) -> bool {
-        let used = self.u32_at(door::OFF_NAMES_USED).load(Ordering::Acquire) as usize;
-        let used = used.min(door::NAMES_BYTES);
+        let used = self
+            .u32_at(attach_page::OFF_NAMES_USED)
+            .load(Ordering::Acquire) as usize;
+        let used = used.min(attach_page::NAMES_BYTES);
         let (mut at, mut known) = (0, false);
         let mut found = [0; names::HEADER_BYTES + names::MAX_TEXT_BYTES];
         while at + names::HEADER_BYTES <= used {
             let read = |into: &mut [u8], from: usize| {
                 for (i, byte) in into.iter_mut().enumerate() {
                     *byte = self
-                        .byte(door::OFF_NAMES + from + i)
+                        .byte(attach_page::OFF_NAMES + from + i)
                         .load(Ordering::Relaxed);
                 }
             };

@@ -21,7 +21,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::TraceError;
 use crate::block::Next;
-use crate::ended::ENDED_FILES;
+use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::manifest::{Manifest, Part, State};
 use crate::raw_order::RawGroups;
 use crate::rows::Rows;
@@ -78,7 +78,7 @@ const NAME_BYTES: u64 = 128;
 /// Space for warnings, parts and the description of kernel events, bytes.
 const SPARE_BYTES: u64 = 32 << 10;
 
-/// Turns the raw blocks of a trace into Parquet and removes them. `told`
+/// Turns the raw blocks of a trace into Parquet and removes them. `progress`
 /// receives the share done, 0 to 1.
 ///
 /// # Errors
@@ -86,11 +86,11 @@ const SPARE_BYTES: u64 = 32 << 10;
 pub fn finish(
     trace: &TraceDir,
     manifest: &mut Manifest,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
-    let kernel = crate::kernel::keep::finish(trace, manifest)?;
+    let kernel = crate::kernel::finalize::finish(trace, manifest)?;
     let possible = possible_times(manifest);
-    let impossible = finish_within(trace, manifest, kernel, &possible, told)?;
+    let impossible = finish_within(trace, manifest, kernel, &possible, progress)?;
     if manifest.events == 0 && impossible > 0 {
         return Err(TraceError::Recording(format!(
             "{}: no event has {IMPOSSIBLE}",
@@ -127,9 +127,9 @@ pub(crate) fn finish_events(
     trace: &TraceDir,
     manifest: &mut Manifest,
     kernel: Option<Part>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
-    finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), told).map(drop)
+    finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), progress).map(drop)
 }
 
 /// Writes the events with possible times; returns the number of the others.
@@ -138,21 +138,21 @@ fn finish_within(
     manifest: &mut Manifest,
     kernel: Option<Part>,
     possible: &RangeInclusive<i64>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
     let target = trace.join(EVENTS_FILE);
     set_manifest_aside(trace, manifest, manifest.rings.len() as u64, 0);
     let written = trace
         .create(NEW_EVENTS_FILE)
         .map_err(TraceError::io(&target, "cannot create"))
-        .and_then(|file| write_events(open_raw(trace)?, file, &target, possible, told));
+        .and_then(|file| write_events(open_raw(trace)?, file, &target, possible, progress));
     if written.is_err() {
         trace.remove(NEW_EVENTS_FILE);
         trace.release(MANIFEST_FILE);
     }
     let written = written?;
     let remark = written.remark(&manifest.rings);
-    let Kept {
+    let Finalized {
         rows,
         mut received,
         damaged,
@@ -217,13 +217,13 @@ fn finish_within(
         trace.remove(raw);
     }
     crate::accounts::remove(trace);
-    crate::kernel::keep::remove_raw(trace);
-    told(1.0);
+    crate::kernel::finalize::remove_raw(trace);
+    progress(1.0);
     Ok(impossible.values().sum())
 }
 
 /// The files of raw blocks. That of the recording comes last, because the lock goes with it.
-const RAW_FILES: [&str; 3] = [ENDED_FILES[0], ENDED_FILES[1], RAW_FILE];
+const RAW_FILES: [&str; 3] = [EXITED_THREADS_FILES[0], EXITED_THREADS_FILES[1], RAW_FILE];
 /// Name of the events' file while it is written.
 const NEW_EVENTS_FILE: &str = "events.parquet.new";
 
@@ -246,7 +246,7 @@ fn open_raw(trace: &TraceDir) -> Result<Vec<(PathBuf, File)>, TraceError> {
 
 /// The result of finalizing raw blocks.
 #[derive(Default)]
-struct Kept {
+struct Finalized {
     rows: u64,
     /// Events by ring.
     received: HashMap<i32, u64>,
@@ -257,7 +257,7 @@ struct Kept {
     by_ring: bool,
 }
 
-impl Kept {
+impl Finalized {
     /// Returns the rows with possible times.
     fn only_possible(
         &mut self,
@@ -309,11 +309,11 @@ fn write_events(
     file: File,
     target: &Path,
     possible: &RangeInclusive<i64>,
-    told: &mut dyn FnMut(f64),
-) -> Result<Kept, TraceError> {
+    progress: &mut dyn FnMut(f64),
+) -> Result<Finalized, TraceError> {
     let bad = |e| parquet_error(target, "cannot write", e);
     let failed = || TraceError::io(target, "cannot write");
-    let mut groups = RawGroups::of(raw)?;
+    let mut groups = RawGroups::from_files(raw)?;
     let (mut writer, columns) = ArrowWriter::try_new(
         BufWriter::with_capacity(1 << 20, file),
         event_schema(),
@@ -323,7 +323,7 @@ fn write_events(
     .map_err(bad)?;
     let columns = &columns;
     let at_once = std::thread::available_parallelism().map_or(1, usize::from) + 1;
-    let mut kept = Kept::default();
+    let mut kept = Finalized::default();
     std::thread::scope(|scope| {
         let mut working = VecDeque::new();
         loop {
@@ -361,7 +361,7 @@ fn write_events(
             if kept.damaged {
                 break; // the groups in work are not looked at
             }
-            told(share);
+            progress(share);
         }
         kept.damaged |= groups.damaged;
         kept.by_ring = groups.is_by_ring();
@@ -381,9 +381,9 @@ fn encode_group(
     mut blocks: &[u8],
     columns: &ArrowRowGroupWriterFactory,
     possible: &RangeInclusive<i64>,
-) -> Result<(Vec<ArrowColumnChunk>, Kept), ParquetError> {
+) -> Result<(Vec<ArrowColumnChunk>, Finalized), ParquetError> {
     let mut writers = columns.create_column_writers(0)?;
-    let mut write = |batch: RecordBatch, kept: &mut Kept| {
+    let mut write = |batch: RecordBatch, kept: &mut Finalized| {
         let batch = kept.only_possible(batch, possible)?;
         kept.rows += batch.num_rows() as u64;
         for ((writer, field), column) in writers
@@ -397,7 +397,7 @@ fn encode_group(
         }
         Ok::<_, ParquetError>(())
     };
-    let mut kept = Kept::default();
+    let mut kept = Finalized::default();
     let mut rows = Rows::default();
     loop {
         let (next, events) = rows.push_block(blocks);

@@ -10,17 +10,17 @@ use undertick_report::document::Report;
 use undertick_trace::TraceError;
 use undertick_trace::groups::Group;
 use undertick_trace::read::Trace;
-use undertick_trace::spans::{self, About, SpanFile, Spans, Writing};
+use undertick_trace::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 
 use crate::analysis::Analysis;
 use crate::error::Error;
 use crate::options::Options;
-use crate::part::{Part, Worker};
+use crate::shard::{ShardResult, Worker};
 
 /// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;
 /// How often progress is reported.
-const TOLD: Duration = Duration::from_millis(100);
+const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// Why a trace could not be analysed.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum Failed {
     Analysis(#[from] Error),
 }
 
-/// Analyses a trace on all CPUs that this process may use. `told` receives the share done, 0 to
+/// Analyses a trace on all CPUs that this process may use. `progress` receives the share done, 0 to
 /// 1.
 ///
 /// Each shard of the trace ([`Trace::groups`]) is analysed separately, and the results are merged
@@ -44,10 +44,10 @@ pub enum Failed {
 pub fn analyze(
     trace: &Trace,
     options: Options,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Report, Failed> {
     let cpus = available_cpus();
-    analyze_on(trace, options, cpus, told)
+    analyze_on(trace, options, cpus, progress)
 }
 
 /// As [`analyze`], on that many CPUs, at least one.
@@ -58,9 +58,9 @@ pub fn analyze_on(
     trace: &Trace,
     options: Options,
     cpus: usize,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Report, Failed> {
-    Ok(passes(trace, options, cpus, None, told)?.finish()?)
+    Ok(passes(trace, options, cpus, None, progress)?.finish()?)
 }
 
 /// Stores the intervals of a trace as Parquet beside its events, unless the requested ones are
@@ -71,9 +71,9 @@ pub fn analyze_on(
 pub fn keep_spans(
     trace: &Trace,
     options: Options,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Spans, Failed> {
-    spans_in(trace, options, || Writing::kept(trace.dir()), told)
+    spans_in(trace, options, || Writing::kept(trace.dir()), progress)
 }
 
 /// Returns the intervals of a trace as Parquet, valid for as long as the value lives. They are
@@ -85,30 +85,30 @@ pub fn keep_spans(
 pub fn find_spans(
     trace: &Trace,
     options: Options,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Spans, Failed> {
-    spans_in(trace, options, Writing::for_one_use, told)
+    spans_in(trace, options, Writing::for_one_use, progress)
 }
 
 fn spans_in(
     trace: &Trace,
     options: Options,
     write: impl FnOnce() -> Result<Writing, TraceError>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Spans, Failed> {
-    let about = about(trace, &options);
-    if let Some(found) = spans::find(trace.dir(), &about) {
+    let description = description(trace, &options);
+    if let Some(found) = spans::find(trace.dir(), &description) {
         return Ok(found);
     }
     let writing = write()?;
-    passes(trace, options, available_cpus(), Some(&writing), told)?;
-    Ok(writing.finish(&about)?)
+    passes(trace, options, available_cpus(), Some(&writing), progress)?;
+    Ok(writing.finish(&description)?)
 }
 
 /// Receives the spans of a trace as they are found.
 pub(crate) trait SpanSink: Sync {
     /// Returns the receiver for one shard of the trace.
-    fn part(&self, index: usize) -> Result<Box<dyn SpanPart + '_>, Failed>;
+    fn shard(&self, index: usize) -> Result<Box<dyn ShardSpans + '_>, Failed>;
 
     /// Only spans that touch this time are wanted, ticks; `None`: all.
     fn window(&self) -> Option<(i64, i64)> {
@@ -117,7 +117,7 @@ pub(crate) trait SpanSink: Sync {
 }
 
 /// Receives the spans of one shard of a trace.
-pub(crate) trait SpanPart {
+pub(crate) trait ShardSpans {
     /// Takes the rows in which spans are found.
     fn rows(&mut self, _: &RecordBatch) -> Result<(), Failed> {
         Ok(())
@@ -131,12 +131,12 @@ pub(crate) trait SpanPart {
 }
 
 impl SpanSink for Writing {
-    fn part(&self, index: usize) -> Result<Box<dyn SpanPart + '_>, Failed> {
+    fn shard(&self, index: usize) -> Result<Box<dyn ShardSpans + '_>, Failed> {
         Ok(Box::new(Writing::part(self, index)?))
     }
 }
 
-impl SpanPart for SpanFile {
+impl ShardSpans for SpanFile {
     fn spans(&mut self, spans: &RecordBatch) -> Result<(), Failed> {
         Ok(self.write(spans)?)
     }
@@ -158,7 +158,7 @@ pub(crate) fn passes(
     options: Options,
     cpus: usize,
     writing: Option<&dyn SpanSink>,
-    told: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Analysis, Failed> {
     let mut analysis = Analysis::new(&trace.manifest, options)?;
     let groups = trace.groups()?;
@@ -174,9 +174,9 @@ pub(crate) fn passes(
         }
         let before = pass as u64 * rows;
         one_pass(trace, &groups, &mut analysis, cpus, writing, &mut |done| {
-            told((before + done) as f64 / whole);
+            progress((before + done) as f64 / whole);
         })?;
-        let mut file = writing.map(|w| w.part(groups.len())).transpose()?;
+        let mut file = writing.map(|w| w.shard(groups.len())).transpose()?;
         analysis.finish_pass_into(|spans| match &mut file {
             Some(file) => file.spans(&spans),
             None => Ok(()),
@@ -189,12 +189,12 @@ pub(crate) fn passes(
 }
 
 /// Describes the spans of a trace under these options.
-fn about(trace: &Trace, options: &Options) -> About {
+fn description(trace: &Trace, options: &Options) -> SpansDescription {
     let table = match &options.table {
         Some(table) => format!("{table:?}"),
         None => "none".to_owned(),
     };
-    About {
+    SpansDescription {
         version: spans::VERSION,
         undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
         events: trace.manifest.parts.clone(),
@@ -236,7 +236,7 @@ fn one_pass(
     analysis: &mut Analysis,
     cpus: usize,
     writing: Option<&dyn SpanSink>,
-    told: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), Failed> {
     let workers = cpus.max(1).min(groups.len());
     let pass = Pass {
@@ -254,43 +254,43 @@ fn one_pass(
         writing,
     };
     std::thread::scope(|scope| {
-        let (sender, parts) = sync_channel::<Result<(usize, Part), Failed>>(workers + 1);
+        let (sender, results) = sync_channel::<Result<(usize, ShardResult), Failed>>(workers + 1);
         for _ in 0..workers {
             // Cheap: what is known of the trace is shared.
             let make = analysis.worker(false);
             let (pass, sender) = (&pass, sender.clone());
             scope.spawn(move || {
                 while let Some(index) = pass.take() {
-                    let part = pass.analyze(make.again(groups[index].by_ring), index);
-                    if sender.send(part.map(|part| (index, part))).is_err() {
+                    let result = pass.analyze(make.again(groups[index].by_ring), index);
+                    if sender.send(result.map(|result| (index, result))).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        let absorbed = absorb_in_order(&pass, &parts, analysis, told);
+        let absorbed = absorb_in_order(&pass, &results, analysis, progress);
         pass.stop();
         absorbed
     })
 }
 
-/// Merges the parts as they arrive, in the order of the groups.
+/// Merges the results of the shards as they arrive, in the order of the groups.
 fn absorb_in_order(
     pass: &Pass<'_>,
-    parts: &Receiver<Result<(usize, Part), Failed>>,
+    results: &Receiver<Result<(usize, ShardResult), Failed>>,
     analysis: &mut Analysis,
-    told: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(), Failed> {
-    let mut waiting: Vec<Option<Part>> = pass.groups.iter().map(|_| None).collect();
+    let mut waiting: Vec<Option<ShardResult>> = pass.groups.iter().map(|_| None).collect();
     let mut next = 0;
     while next < pass.groups.len() {
-        match parts.recv_timeout(TOLD) {
-            Ok(part) => {
-                let (index, part) = part?;
-                waiting[index] = Some(part);
-                while let Some(part) = waiting.get_mut(next).and_then(Option::take) {
-                    analysis.absorb(part);
+        match results.recv_timeout(REPORT_EVERY) {
+            Ok(result) => {
+                let (index, result) = result?;
+                waiting[index] = Some(result);
+                while let Some(result) = waiting.get_mut(next).and_then(Option::take) {
+                    analysis.absorb(result);
                     next += 1;
                     pass.absorbed(next);
                 }
@@ -299,7 +299,7 @@ fn absorb_in_order(
             // A worker panicked; the scope propagates that.
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
-        told(pass.done.load(Ordering::Relaxed));
+        progress(pass.done.load(Ordering::Relaxed));
     }
     Ok(())
 }
@@ -336,9 +336,9 @@ impl Pass<'_> {
         self.moved.notify_all();
     }
 
-    fn analyze(&self, mut worker: Worker, index: usize) -> Result<Part, Failed> {
+    fn analyze(&self, mut worker: Worker, index: usize) -> Result<ShardResult, Failed> {
         let group = &self.groups[index];
-        let mut file = self.writing.map(|w| w.part(index)).transpose()?;
+        let mut file = self.writing.map(|w| w.shard(index)).transpose()?;
         let mut take = |worker: &mut Worker, batch: Result<RecordBatch, TraceError>| {
             let batch = batch?;
             worker.push(&batch)?;

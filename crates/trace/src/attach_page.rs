@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use rustix::fs::FlockOperation;
-use undertick_ring::layout::{self, control, door};
+use undertick_ring::layout::{self, attach_page, control};
 
 use crate::TraceError;
 use crate::control_page::{ControlPage, map};
@@ -33,7 +33,7 @@ pub(crate) struct Program {
 
 /// One attach page, held.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct AttachPage {
     page: ControlPage,
     base: *mut u8,
     /// Holds the lock.
@@ -41,7 +41,7 @@ pub(crate) struct Door {
 }
 
 // SAFETY: the mapping is accessed through atomics only.
-unsafe impl Send for Door {}
+unsafe impl Send for AttachPage {}
 
 impl Program {
     /// Finds a program and takes its attach pages.
@@ -49,7 +49,7 @@ impl Program {
     /// # Errors
     /// There is no such program, it is not ours, is not linked with the recorder, is in a session
     /// already, or sees other files than we do.
-    pub(crate) fn find(pid: i32) -> Result<(Self, Vec<Door>), TraceError> {
+    pub(crate) fn find(pid: i32) -> Result<(Self, Vec<AttachPage>), TraceError> {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let gone = || {
             TraceError::Usage(format!(
@@ -67,20 +67,20 @@ impl Program {
             },
         )?;
         let about = fs::metadata(&proc).map_err(|_| gone())?;
-        let files = doors_of(pid, &proc)?;
+        let files = attach_page_files(pid, &proc)?;
         same_place(pid, &proc)?;
-        let doors = (files.into_iter())
-            .filter_map(|file| Door::open(pid, file).transpose())
+        let attach_pages = (files.into_iter())
+            .filter_map(|file| AttachPage::open(pid, file).transpose())
             .collect::<Result<Vec<_>, _>>()?;
-        if doors.is_empty() {
-            return Err(no_door(pid, &proc, "", None));
+        if attach_pages.is_empty() {
+            return Err(no_attach_page(pid, &proc, "", None));
         }
         let program = Self {
             owner: (about.uid(), about.gid()),
             command: command(&proc),
             ended,
         };
-        Ok((program, doors))
+        Ok((program, attach_pages))
     }
 
     /// Whether it has ended.
@@ -121,7 +121,7 @@ fn command(proc: &Path) -> Vec<String> {
 }
 
 /// The files of its attach pages.
-fn doors_of(pid: i32, proc: &Path) -> Result<Vec<File>, TraceError> {
+fn attach_page_files(pid: i32, proc: &Path) -> Result<Vec<File>, TraceError> {
     let not_ours = |error: &io::Error| {
         TraceError::Usage(format!(
             "--pid {pid}: not yours to record ({error}); run undertick as the program's user or as root \
@@ -129,13 +129,13 @@ fn doors_of(pid: i32, proc: &Path) -> Result<Vec<File>, TraceError> {
         ))
     };
     let entries = fs::read_dir(proc.join("fd")).map_err(|e| not_ours(&e))?;
-    let link = format!("/memfd:{} (deleted)", door::NAME);
+    let link = format!("/memfd:{} (deleted)", attach_page::NAME);
     let mut files = Vec::<(u64, File)>::new();
     let mut add = |path: &Path| -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let about = file.metadata()?;
         let is_new = files.iter().all(|(inode, _)| *inode != about.ino());
-        if about.len() == control::BYTES + door::BYTES && is_new {
+        if about.len() == control::BYTES + attach_page::BYTES && is_new {
             files.push((about.ino(), file));
         }
         Ok(())
@@ -156,13 +156,13 @@ fn doors_of(pid: i32, proc: &Path) -> Result<Vec<File>, TraceError> {
         }
     }
     if files.is_empty() {
-        return Err(no_door(pid, proc, &maps, closed));
+        return Err(no_attach_page(pid, proc, &maps, closed));
     }
     Ok(files.into_iter().map(|(_, file)| file).collect())
 }
 
 /// Why a program has no attach page.
-fn no_door(pid: i32, proc: &Path, maps: &str, closed: Option<io::Error>) -> TraceError {
+fn no_attach_page(pid: i32, proc: &Path, maps: &str, closed: Option<io::Error>) -> TraceError {
     let in_session = |line: &&str| {
         let path = line.trim_end_matches(" (deleted)");
         path.contains("/undertick-") && path.ends_with(&format!("/{}", layout::CONTROL_FILE))
@@ -200,61 +200,71 @@ fn same_place(pid: i32, proc: &Path) -> Result<(), TraceError> {
     )))
 }
 
-impl Door {
+impl AttachPage {
     /// Opens an attach page; `None` if it is not ready yet, or no longer valid.
     fn open(pid: i32, file: File) -> Result<Option<Self>, TraceError> {
         let path = PathBuf::from(format!("/proc/{pid}/fd"));
-        let bytes = (control::BYTES + door::BYTES) as usize;
+        let bytes = (control::BYTES + attach_page::BYTES) as usize;
         let page = map(&file, bytes).map_err(|e| TraceError::io(&path, "cannot map")(e.into()))?;
-        let door = Self {
-            // SAFETY: just mapped, unmapped when the door is dropped.
+        let attach_page = Self {
+            // SAFETY: just mapped, unmapped when the attach page is dropped.
             page: unsafe { ControlPage::at(page, bytes) },
             base: page.wrapping_add(control::BYTES as usize),
             file,
         };
         // SAFETY: within the mapping, aligned.
-        let magic = unsafe { AtomicU64::from_ptr(door.base.add(door::OFF_MAGIC).cast()) };
+        let magic =
+            unsafe { AtomicU64::from_ptr(attach_page.base.add(attach_page::OFF_MAGIC).cast()) };
         let magic = magic.load(Ordering::Acquire);
         if magic == 0 {
             return Ok(None);
         }
-        let version = door.u32_at(door::OFF_VERSION).load(Ordering::Relaxed);
-        if magic != door::MAGIC || version != layout::VERSION {
+        let version = attach_page
+            .u32_at(attach_page::OFF_VERSION)
+            .load(Ordering::Relaxed);
+        if magic != attach_page::MAGIC || version != layout::VERSION {
             return Err(TraceError::Usage(format!(
                 "--pid {pid}: built with another version of the recorder; use the undertick of that version, or rebuild it"
             )));
         }
-        if rustix::fs::flock(door.file.as_fd(), FlockOperation::NonBlockingLockExclusive).is_err() {
-            let holder = door.u32_at(door::OFF_HOLDER).load(Ordering::Relaxed);
+        if rustix::fs::flock(
+            attach_page.file.as_fd(),
+            FlockOperation::NonBlockingLockExclusive,
+        )
+        .is_err()
+        {
+            let holder = attach_page
+                .u32_at(attach_page::OFF_HOLDER)
+                .load(Ordering::Relaxed);
             return Err(TraceError::Usage(format!(
                 "--pid {pid}: being recorded already, by process {holder}; wait for its end, or stop it with Ctrl-C there"
             )));
         }
-        Ok(Some(door))
+        Ok(Some(attach_page))
     }
 
     /// The control page.
-    pub(crate) const fn page(&self) -> &ControlPage {
+    pub(crate) const fn control_page(&self) -> &ControlPage {
         &self.page
     }
 
     /// Maps the control page once more.
-    pub(crate) fn page_again(&self) -> Result<ControlPage, TraceError> {
-        let again = ControlPage::of(&self.file);
-        let path = Path::new(door::NAME);
+    pub(crate) fn map_control_page(&self) -> Result<ControlPage, TraceError> {
+        let again = ControlPage::map(&self.file);
+        let path = Path::new(attach_page::NAME);
         let mut page = again.map_err(|e| TraceError::io(path, "cannot map")(e.into()))?;
         page.serial = self.page.serial;
         Ok(page)
     }
 
     fn u32_at(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset < door::OFF_DIR && offset.is_multiple_of(4));
+        assert!(offset < attach_page::OFF_DIR && offset.is_multiple_of(4));
         // SAFETY: within the mapping, aligned.
         unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
     }
 
     fn byte(&self, offset: usize) -> &AtomicU8 {
-        assert!((offset as u64) < door::BYTES);
+        assert!((offset as u64) < attach_page::BYTES);
         // SAFETY: within the mapping.
         unsafe { AtomicU8::from_ptr(self.base.add(offset)) }
     }
@@ -267,7 +277,7 @@ impl Door {
 
     /// The directory of a session that was not ended because its recorder was killed.
     pub(crate) fn left_behind(&self) -> Option<PathBuf> {
-        let bytes = self.bytes(door::OFF_DIR, door::MAX_DIR_BYTES);
+        let bytes = self.bytes(attach_page::OFF_DIR, attach_page::MAX_DIR_BYTES);
         let text = bytes.split(|byte| *byte == 0).next()?;
         (!text.is_empty()).then(|| PathBuf::from(String::from_utf8_lossy(text).into_owned()))
     }
@@ -279,20 +289,21 @@ impl Door {
     /// The directory's name is too long.
     pub(crate) fn enter(&mut self, dir: &Path) -> Result<(), TraceError> {
         let name = dir.as_os_str().as_encoded_bytes();
-        if name.len() >= door::MAX_DIR_BYTES {
+        if name.len() >= attach_page::MAX_DIR_BYTES {
             return Err(TraceError::damaged(
                 dir,
                 "too long a name; give another directory in UNDERTICK_DIR",
             ));
         }
-        let serial = self.u32_at(door::OFF_SERIAL);
+        let serial = self.u32_at(attach_page::OFF_SERIAL);
         let next = (serial.load(Ordering::Relaxed) + 1) & (u32::MAX >> control::SERIAL_SHIFT);
         serial.store(next.max(1), Ordering::Relaxed);
         self.page.serial = next.max(1) << control::SERIAL_SHIFT;
-        self.u32_at(door::OFF_HOLDER)
+        self.u32_at(attach_page::OFF_HOLDER)
             .store(std::process::id(), Ordering::Relaxed);
         for (i, byte) in name.iter().chain(&[0]).enumerate() {
-            self.byte(door::OFF_DIR + i).store(*byte, Ordering::Release);
+            self.byte(attach_page::OFF_DIR + i)
+                .store(*byte, Ordering::Release);
         }
         Ok(())
     }
@@ -303,33 +314,37 @@ impl Door {
         if self.left_behind().is_none_or(|left| left != dir) {
             return false;
         }
-        let serial = self.u32_at(door::OFF_SERIAL).load(Ordering::Relaxed);
+        let serial = self.u32_at(attach_page::OFF_SERIAL).load(Ordering::Relaxed);
         self.page.serial = serial << control::SERIAL_SHIFT;
-        self.u32_at(door::OFF_HOLDER)
+        self.u32_at(attach_page::OFF_HOLDER)
             .store(std::process::id(), Ordering::Relaxed);
         true
     }
 
     /// Ends the session: no more rings can be made there.
     pub(crate) fn leave(&self) {
-        self.byte(door::OFF_DIR).store(0, Ordering::Release);
-        self.u32_at(door::OFF_HOLDER).store(0, Ordering::Relaxed);
+        self.byte(attach_page::OFF_DIR).store(0, Ordering::Release);
+        self.u32_at(attach_page::OFF_HOLDER)
+            .store(0, Ordering::Relaxed);
     }
 
     /// Returns the names that the program gave, and how many found no room.
     pub(crate) fn names(&self) -> (Vec<u8>, u32) {
-        let used = self.u32_at(door::OFF_NAMES_USED).load(Ordering::Acquire) as usize;
-        let names = self.bytes(door::OFF_NAMES, used.min(door::NAMES_BYTES));
+        let used = self
+            .u32_at(attach_page::OFF_NAMES_USED)
+            .load(Ordering::Acquire) as usize;
+        let names = self.bytes(attach_page::OFF_NAMES, used.min(attach_page::NAMES_BYTES));
         (
             names,
-            self.u32_at(door::OFF_NAMES_LOST).load(Ordering::Relaxed),
+            self.u32_at(attach_page::OFF_NAMES_LOST)
+                .load(Ordering::Relaxed),
         )
     }
 }
 
-impl Drop for Door {
+impl Drop for AttachPage {
     fn drop(&mut self) {
-        let bytes = (control::BYTES + door::BYTES) as usize;
+        let bytes = (control::BYTES + attach_page::BYTES) as usize;
         let base = self.base.wrapping_sub(control::BYTES as usize);
         self.page.end();
         // SAFETY: mapped in `open`; nothing borrows it any more.

@@ -19,7 +19,7 @@ use crate::long_run::student;
 ///
 /// `None` with fewer than two observations.
 #[must_use]
-pub fn spaced_mean(values: &[f64], level: f64) -> Option<Estimate> {
+pub fn intermittent_mean(values: &[f64], level: f64) -> Option<Estimate> {
     let n = values.len();
     if n < 2 {
         return None;
@@ -51,14 +51,14 @@ mod tests {
     #[test]
     fn by_hand() {
         // Differences 2, -1, 3: squares 14; 14 / (2 * 3 * 4); t(2 degrees) = 4.303.
-        let e = spaced_mean(&[1.0, 3.0, 2.0, 5.0], 0.95).unwrap();
+        let e = intermittent_mean(&[1.0, 3.0, 2.0, 5.0], 0.95).unwrap();
         assert!((e.value - 2.75).abs() < 1e-12);
         let half = e.interval.half_width().unwrap();
         assert!(
             (half - 4.3027 * (14.0_f64 / 24.0).sqrt()).abs() < 1e-3,
             "{e:?}"
         );
-        assert_eq!(spaced_mean(&[1.0], 0.95), None);
+        assert_eq!(intermittent_mean(&[1.0], 0.95), None);
     }
 
     /// A disturber that is on and off for random times: its share of the run is known from the
@@ -97,7 +97,7 @@ mod tests {
                     ))
                 })
                 .collect();
-            let e = spaced_mean(&looks, 0.95).unwrap();
+            let e = intermittent_mean(&looks, 0.95).unwrap();
             let (lo, hi) = (e.interval.lo.unwrap(), e.interval.hi.unwrap());
             held += usize::from(lo <= truth && truth <= hi);
             width += hi - lo;
@@ -116,7 +116,7 @@ mod tests {
             .filter(|_| {
                 // Uniform values; the mean over the time is that of the distribution.
                 let looks: Vec<f64> = (0..60).map(|_| random.random::<f64>()).collect();
-                let i = spaced_mean(&looks, 0.95).unwrap().interval;
+                let i = intermittent_mean(&looks, 0.95).unwrap().interval;
                 i.lo.unwrap() <= 0.5 && 0.5 <= i.hi.unwrap()
             })
             .count();

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use undertick_clock::{ClockId, Source};
 
-use super::Running;
+use super::RecordingLoop;
 use crate::accounts::GivenUp;
 use crate::hosts::identity::ClockIdentity;
 use crate::kernel::Watching;
@@ -14,7 +14,7 @@ use crate::manifest::{Anchor, Flight, Manifest, SCHEMA_VERSION, State, TraceHost
 use crate::record::Request;
 use crate::session::Session;
 use crate::trace_dir::TraceDir;
-use crate::{TraceError, keep, manifest, perturbation};
+use crate::{TraceError, finalize, manifest, perturbation};
 
 /// Writes the manifest of a finished recording, and only then removes the session. If the disk
 /// has no room for the manifest, it stays in the session.
@@ -28,7 +28,7 @@ pub(super) fn keep_manifest(
         session_identity: None,
         ..manifest.clone()
     };
-    let Err(error) = keep::write_manifest(trace, &without) else {
+    let Err(error) = finalize::write_manifest(trace, &without) else {
         return Ok(());
     };
     let place = session.dir().to_owned();
@@ -188,7 +188,7 @@ fn cpu_model() -> String {
         .unwrap_or_default()
 }
 
-impl Running {
+impl RecordingLoop {
     /// Adds what the session and the sources know at the end to the manifest.
     pub(super) fn account(&mut self, exit: manifest::Exit, pairs: Option<u64>) {
         let (manifest, session) = (&mut self.manifest, &self.session);

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use undertick_report::document::IntervalKind;
 
 use crate::cost::CostTable;
-use crate::evidence::{Evidence, Found};
+use crate::evidence::{Evidence, SampleCauses};
+use crate::fast_path::Waiting;
 use crate::hosts::Clocks;
 use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
 use crate::perturbation::Perturbation;
-use crate::plain::Waiting;
 use crate::rules::{Action, Rule, actions};
 use crate::slices::Slices;
 use crate::span_rows::{Dropped, SpanRow, SpanRows};
@@ -113,7 +113,7 @@ pub(crate) struct Frequency {
 /// State that all rings share. A copy made before there are samples shares what is known of the
 /// trace, and gathers separate samples.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Engine {
+pub(crate) struct MatchContext {
     pub(crate) names: Arc<Names>,
     /// Intervals of the table, with the same indices as `tallies`; empty without a table.
     pub(crate) rules: Arc<[Rule]>,
@@ -140,7 +140,8 @@ pub(crate) struct Engine {
     /// First of two passes: only the smallest samples are wanted.
     pub(crate) scanning: bool,
     pub(crate) actions: Vec<Box<[Action]>>,
-    /// Tables by event, one for each name set; they do not hold every event ([`Engine::cell`]).
+    /// Tables by event, one for each name set; they do not hold every event
+    /// ([`MatchContext::cell`]).
     pub(crate) cells: Vec<Vec<Cell>>,
     /// Number of cells in all these tables.
     cells_in_tables: usize,
@@ -156,7 +157,7 @@ pub(crate) struct Engine {
     pub(crate) crowded: u64,
 }
 
-impl Engine {
+impl MatchContext {
     pub(crate) fn set_names(&mut self, names: Names) {
         self.cells = vec![Vec::new(); names.sets()];
         self.cells_in_tables = 0;
@@ -377,8 +378,8 @@ impl Engine {
         };
         let paired = found.map(|pairs| Sample { pairs, ..*sample });
         let fell = (self.evidence.is_there() && tally.kind != IntervalKind::Message)
-            .then(|| self.evidence.of(ts.saturating_sub(sample.ticks), ts));
-        let fell = fell.as_ref().unwrap_or(&Found::NOTHING);
+            .then(|| self.evidence.causes_in(ts.saturating_sub(sample.ticks), ts));
+        let fell = fell.as_ref().unwrap_or(&SampleCauses::NOTHING);
         if let Some(perturbation) = &mut self.perturbation
             && tally.can_be_slowed()
             && (perturbation.of_kernel

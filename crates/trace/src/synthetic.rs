@@ -1,5 +1,5 @@
-//! Traces that were not recorded but made, of a simulated machine: its true times can be stored
-//! beside the readings.
+//! Synthetic traces: a simulated machine wrote them, they were not recorded. The machine's true
+//! times can be stored beside the readings.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,19 +15,19 @@ use undertick_ring::{Kind, Record};
 
 use crate::TraceError;
 use crate::block::{self, BlockHeader};
-use crate::keep::{self, RAW_FILE, parquet_error, properties};
+use crate::finalize::{self, RAW_FILE, parquet_error, properties};
 use crate::manifest::{
     Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
 };
-use crate::running::{make_trace_dir, remove_empty};
+use crate::recording_loop::{make_trace_dir, remove_empty};
 use crate::trace_dir::TraceDir;
 
 /// File of the true times, beside the events.
 pub const TRUTH_FILE: &str = "truth.parquet";
 
-/// Everything about a trace that is not an event.
+/// Everything about a synthetic trace that is not an event.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct SyntheticTrace {
     /// The machine that the trace comes from.
     pub host: Host,
     /// The command that was run.
@@ -44,9 +44,9 @@ pub struct Made {
     pub warnings: Vec<String>,
 }
 
-/// The records of one thread.
+/// The records of one thread of a synthetic trace.
 #[derive(Clone, Debug, Default)]
-pub struct MadeRing {
+pub struct SyntheticRing {
     /// Process number.
     pub pid: i32,
     /// Thread number.
@@ -60,8 +60,8 @@ pub struct MadeRing {
     pub true_ns: Vec<i64>,
 }
 
-/// Writes a trace, and the true times where there are any, into a new directory. `told` receives
-/// the share done, 0 to 1.
+/// Writes a trace, and the true times where there are any, into a new directory. `progress`
+/// receives the share done, 0 to 1.
 ///
 /// # Errors
 /// The directory exists already, the disk refuses, or a figure of the clock is not
@@ -71,18 +71,20 @@ pub struct MadeRing {
 /// A ring has true times, but not as many as records.
 pub fn write(
     trace: &Path,
-    made: Made,
-    rings: &[MadeRing],
-    told: &mut dyn FnMut(f64),
+    description: SyntheticTrace,
+    rings: &[SyntheticRing],
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
-    if !made.clock.read_cost_ns_median.is_finite() || !made.clock.rate_error_ppb.is_finite() {
+    if !description.clock.read_cost_ns_median.is_finite()
+        || !description.clock.rate_error_ppb.is_finite()
+    {
         // JSON cannot represent it, so readers of the trace would fail.
         return Err(TraceError::Recording(
             "a figure of the trace's clock is not finite".to_owned(),
         ));
     }
     make_trace_dir(trace)?;
-    let written = write_into(trace, made, rings, told);
+    let written = write_into(trace, description, rings, progress);
     if written.is_err() {
         let _ = std::fs::remove_file(trace.join(TRUTH_FILE));
         remove_empty(trace);
@@ -92,9 +94,9 @@ pub fn write(
 
 fn write_into(
     trace: &Path,
-    made: Made,
-    rings: &[MadeRing],
-    told: &mut dyn FnMut(f64),
+    description: SyntheticTrace,
+    rings: &[SyntheticRing],
+    progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     let raw = trace.join(RAW_FILE);
     let mut bytes = Vec::new();
@@ -117,23 +119,23 @@ fn write_into(
     if rings.iter().any(|ring| !ring.true_ns.is_empty()) {
         write_truth(&trace.join(TRUTH_FILE), rings)?;
     }
-    let mut manifest = manifest(made, rings);
-    keep::finish_events(&TraceDir::open(trace)?, &mut manifest, None, told)?;
+    let mut manifest = manifest(description, rings);
+    finalize::finish_events(&TraceDir::open(trace)?, &mut manifest, None, progress)?;
     Ok(manifest)
 }
 
-fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
+fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
     let threads = rings.iter().filter(|ring| !ring.name.is_empty());
     Manifest {
         schema_version: SCHEMA_VERSION,
         state: State::Recording,
         undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns: made.started_unix_ns,
-        duration_ns: Some(made.duration_ns),
-        host: made.host,
-        command: made.command,
+        started_unix_ns: description.started_unix_ns,
+        duration_ns: Some(description.duration_ns),
+        host: description.host,
+        command: description.command,
         exit: None,
-        clock: made.clock,
+        clock: description.clock,
         descheduled: Descheduled::Unavailable,
         calibration: None,
         recorder: Recorder {
@@ -141,7 +143,7 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
             ring_bytes: 0,
             budget_bytes: 0,
         },
-        names: made.names,
+        names: description.names,
         threads: threads
             .map(|ring| Thread {
                 pid: ring.pid,
@@ -177,13 +179,13 @@ fn manifest(made: Made, rings: &[MadeRing]) -> Manifest {
         flight: None,
         session: None,
         session_identity: None,
-        warnings: made.warnings,
+        warnings: description.warnings,
     }
 }
 
 /// Writes the columns `ring`, `row` (of that ring, from 0), `ts` (the reading, ticks) and
 /// `true_ns`.
-fn write_truth(path: &Path, rings: &[MadeRing]) -> Result<(), TraceError> {
+fn write_truth(path: &Path, rings: &[SyntheticRing]) -> Result<(), TraceError> {
     let failed = |e| parquet_error(path, "cannot write", e);
     let column = |name: &str, data_type| Field::new(name, data_type, false);
     let schema = Arc::new(Schema::new(vec![
@@ -280,8 +282,8 @@ mod tests {
     use crate::read::Trace;
     use crate::schema;
 
-    fn made() -> Made {
-        Made {
+    fn description() -> SyntheticTrace {
+        SyntheticTrace {
             host: Host {
                 name: "simulated".to_owned(),
                 kernel: String::new(),
@@ -308,7 +310,7 @@ mod tests {
         }
     }
 
-    fn ring(pid: i32, events: u64) -> MadeRing {
+    fn ring(pid: i32, events: u64) -> SyntheticRing {
         let record = |i: u64| Record {
             ts: 3 * i,
             payload: i as u32,
@@ -317,7 +319,7 @@ mod tests {
             kind: Kind::Next,
             descheduled: DeschedFlag::No,
         };
-        MadeRing {
+        SyntheticRing {
             pid,
             tid: pid,
             name: format!("process {pid}"),
@@ -331,8 +333,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let trace = dir.path().join("made.ut");
         // More than a block.
-        let rings = [ring(11, 20_000), ring(12, 5), MadeRing::default()];
-        let manifest = write(&trace, made(), &rings, &mut |_| {}).unwrap();
+        let rings = [ring(11, 20_000), ring(12, 5), SyntheticRing::default()];
+        let manifest = write(&trace, description(), &rings, &mut |_| {}).unwrap();
         assert_eq!((manifest.events, manifest.lost), (20_005, 0));
         let read = Trace::open(&trace).unwrap();
         assert_eq!(read.manifest, manifest);
@@ -363,7 +365,7 @@ mod tests {
         std::fs::remove_file(trace.join(TRUTH_FILE)).unwrap();
         assert_eq!(truth(&trace).unwrap(), None);
         // A second trace of that name is refused and changes nothing.
-        let error = write(&trace, made(), &rings, &mut |_| {}).unwrap_err();
+        let error = write(&trace, description(), &rings, &mut |_| {}).unwrap_err();
         assert_eq!(error.exit_status(), 2);
         assert!(Trace::open(&trace).is_ok());
     }

@@ -1,36 +1,36 @@
-//! A faster path for the common rows of a raw block than [`crate::plain`]. The meaning of an
+//! A faster path for the common rows of a raw block than [`crate::fast_path`]. The meaning of an
 //! event, and the slot for its samples, are looked up once for each word of the block's palette.
 //! Whether a span begins or ends is not predictable, so the loop has no branch for it. Every row
 //! makes a start and a sample, and the next row overwrites what the row does not mean. The
 //! results are the same, to the last digit.
 
-use undertick_trace::coded::Coded;
+use undertick_trace::palette_block::PaletteBlock;
 use undertick_trace::rows::Key;
 
 use crate::cost::{Inner, Reading};
-use crate::engine::{Engine, TOO_MANY};
+use crate::fast_path::{FastSample, MOST, Samples, is_fast_sample};
+use crate::match_context::{MatchContext, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
-use crate::plain::{MOST, Plain, Samples, is_plain};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::tally::Parent;
 
 /// Most words of a palette.
-const CODES: usize = 256;
+const MOST_WORDS: usize = 256;
 /// Number of cells. Those of the instants come first, then those of the stack and the one below
 /// its first: a power of two, so that no index lies outside.
 const CELLS: usize = 2048;
-const STACK: usize = CODES;
+const STACK: usize = MOST_WORDS;
 /// Greatest depth of the stack, to leave room for others.
 const DEEPEST: usize = 1000;
 /// Marks a missing place.
 const NOWHERE: u32 = u32::MAX;
 /// Mark of an interval in a cell: only the general path ends it.
-const NOT_PLAIN: u32 = 1 << 31;
+const GENERAL_PATH: u32 = 1 << 31;
 
 /// The action of the rows of one word of the palette. An instant ends what the last one began.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))] // so that its place is found by a shift
-struct Code {
+struct WordAction {
     /// What must be in the cell, as far as these bits go; otherwise the general path takes the
     /// row. For a start it is the interval around it, for an end or an instant its own.
     expected: u32,
@@ -52,10 +52,10 @@ struct Code {
     is_event: u8,
 }
 
-impl Code {
+impl WordAction {
     /// The general path takes it: no cell has what it expects.
     const ODD: Self = Self {
-        expected: NOT_PLAIN - 2,
+        expected: GENERAL_PATH - 2,
         compared: u32::MAX,
         payload: 0,
         interval: NOWHERE,
@@ -71,7 +71,7 @@ impl Code {
     fn start(interval: u32, slot: u8, parent: Parent) -> Self {
         let (expected, compared) = match parent {
             Parent::Various => (0, 0),
-            Parent::One(outer) => (outer, !NOT_PLAIN),
+            Parent::One(outer) => (outer, !GENERAL_PATH),
             Parent::Unseen => (Self::ODD.expected, Self::ODD.compared),
         };
         Self {
@@ -111,7 +111,7 @@ impl Code {
     }
 }
 
-/// A start with only such readings as [`Plain`] samples have.
+/// A start with only such readings as [`FastSample`]s have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Begun {
     ts: i64,
@@ -127,7 +127,7 @@ const NOTHING: Begun = Begun {
 };
 
 impl Begun {
-    fn of(open: &Open) -> Self {
+    fn from_open(open: &Open) -> Self {
         Self {
             ts: open.at.ts,
             plain: open.counts.plain,
@@ -135,7 +135,7 @@ impl Begun {
         }
     }
 
-    /// Adds the other counts, which plain rows do not change.
+    /// Adds the other counts, which rows of the fast path do not change.
     fn open(&self, now: Counts, reading: Reading) -> Open {
         Open {
             at: Edge::alone(self.ts, reading),
@@ -150,39 +150,39 @@ impl Begun {
 
 /// The meaning of the words of a block's palette here.
 #[derive(Debug)]
-struct Codes {
-    each: [Code; CODES],
+struct WordActions {
+    each: [WordAction; MOST_WORDS],
     /// Rows of each word that are not counted yet, and their slice.
-    rows: [u32; CODES],
-    counted: [u32; CODES],
+    rows: [u32; MOST_WORDS],
+    counted: [u32; MOST_WORDS],
     /// Number of samples that wait in each slot.
-    waiting: [u32; CODES],
+    waiting: [u32; MOST_WORDS],
 }
 
 /// Open starts of a ring, actions of its rows, and samples that wait to be tallied. They may wait
 /// as long as no other rows come.
 #[derive(Debug)]
-pub(crate) struct Coding {
-    codes: Codes,
+pub(crate) struct PaletteMatcher {
+    actions: WordActions,
     cells: Box<[Begun; CELLS]>,
     depth: usize,
-    samples: Box<[Samples; CODES]>,
+    samples: Box<[Samples; MOST_WORDS]>,
     /// Interval of each slot that is in use.
     intervals: Vec<u32>,
     /// Places of the last instants, in the order of their cells.
     instants: Vec<u32>,
 }
 
-impl Coding {
+impl PaletteMatcher {
     pub(crate) fn new() -> Self {
         let cells = vec![NOTHING; CELLS].into_boxed_slice();
-        let samples = vec![Samples::NONE; CODES].into_boxed_slice();
+        let samples = vec![Samples::NONE; MOST_WORDS].into_boxed_slice();
         Self {
-            codes: Codes {
-                each: [Code::ODD; CODES],
-                rows: [0; CODES],
-                counted: [NOWHERE; CODES],
-                waiting: [0; CODES],
+            actions: WordActions {
+                each: [WordAction::ODD; MOST_WORDS],
+                rows: [0; MOST_WORDS],
+                counted: [NOWHERE; MOST_WORDS],
+                waiting: [0; MOST_WORDS],
             },
             cells: cells.try_into().unwrap_or_else(|_| unreachable!()),
             depth: 0,
@@ -192,31 +192,31 @@ impl Coding {
         }
     }
 
-    /// Takes rows of one ring from `from` on, as long as they are plain; returns the first that
-    /// is not. Their times lie between `lo` and `hi`. Their samples wait: call [`Self::tally`]
-    /// before other rows come.
+    /// Takes rows of one ring from `from` on, as long as the fast path handles them; returns the
+    /// first that it does not handle. Their times lie between `lo` and `hi`. Their samples wait:
+    /// call [`Self::tally`] before other rows come.
     pub(crate) fn rows(
         &mut self,
         ring: &mut Ring,
-        engine: &mut Engine,
-        block: &Coded,
+        context: &mut MatchContext,
+        block: &PaletteBlock,
         from: usize,
         (lo, hi): (i64, i64),
     ) -> usize {
         if ring.stack.len() >= DEEPEST || ring.never_waits {
             return from;
         }
-        self.learn(block.keys(), ring.set, engine);
-        self.take_over(ring, engine);
+        self.learn(block.keys(), ring.set, context);
+        self.take_over(ring, context);
         let until = block.ts().len();
         let mut row = from;
         let mut stopped = false;
         while row < until && !stopped {
             let ts = block.ts()[row];
             // Most blocks lie in one slice of time.
-            let to = match engine.slices.is_one(lo, hi) {
+            let to = match context.slices.is_one(lo, hi) {
                 true => until,
-                false => row + engine.slices.alike(&block.ts()[row..until]),
+                false => row + context.slices.alike(&block.ts()[row..until]),
             };
             while row < to && !stopped {
                 // This many rows cannot nest too deeply.
@@ -224,47 +224,47 @@ impl Coding {
                 let (n, full) = self.run(&mut ring.counts.plain, block, row, end);
                 row += n;
                 match full {
-                    Some(slot) => self.tally_slot(slot, engine),
+                    Some(slot) => self.tally_slot(slot, context),
                     None => stopped = row < end || n == 0,
                 }
             }
-            self.codes.count(engine, ts);
+            self.actions.count(context, ts);
         }
         self.leave(ring);
         row
     }
 
     /// Looks up the actions of these words.
-    fn learn(&mut self, keys: &[Key], set: usize, engine: &mut Engine) {
-        if self.intervals.len() + keys.len() > CODES {
-            self.tally(engine);
+    fn learn(&mut self, keys: &[Key], set: usize, context: &mut MatchContext) {
+        if self.intervals.len() + keys.len() > MOST_WORDS {
+            self.tally(context);
         }
         self.instants.clear();
-        self.codes.each = [Code::ODD; CODES];
-        self.codes.counted = [NOWHERE; CODES];
-        for (at, key) in keys.iter().enumerate().take(CODES) {
-            let cell = engine.cells[set].get(key.event as u32 as usize).copied();
+        self.actions.each = [WordAction::ODD; MOST_WORDS];
+        self.actions.counted = [NOWHERE; MOST_WORDS];
+        for (at, key) in keys.iter().enumerate().take(MOST_WORDS) {
+            let cell = context.cells[set].get(key.event as u32 as usize).copied();
             let Some(cell) = cell.filter(|cell| cell.counted < TOO_MANY && key.descheduled == 0)
             else {
                 continue;
             };
-            let parent = |interval: u32| engine.tallies[interval as usize].parent;
-            self.codes.each[at] = match key.kind {
+            let parent = |interval: u32| context.tallies[interval as usize].parent;
+            self.actions.each[at] = match key.kind {
                 BEGIN if cell.span < TOO_MANY => {
-                    self.codes.counted[at] = cell.counted;
-                    Code::start(cell.span, self.slot(cell.span), parent(cell.span))
+                    self.actions.counted[at] = cell.counted;
+                    WordAction::start(cell.span, self.slot(cell.span), parent(cell.span))
                 }
-                END if cell.span < TOO_MANY => Code::end(cell.span, self.slot(cell.span)),
+                END if cell.span < TOO_MANY => WordAction::end(cell.span, self.slot(cell.span)),
                 // Its first samples decide that they have no parent.
                 INSTANT
                     if cell.period < TOO_MANY
                         && cell.instant < TOO_MANY
                         && parent(cell.period) == Parent::Various =>
                 {
-                    self.codes.counted[at] = cell.counted;
+                    self.actions.counted[at] = cell.counted;
                     // The same event may have several words, one for each CPU.
                     let place = place_of(cell.instant, &mut self.instants);
-                    Code::instant(cell.period, self.slot(cell.period), place as u32)
+                    WordAction::instant(cell.period, self.slot(cell.period), place as u32)
                 }
                 _ => continue,
             };
@@ -277,26 +277,27 @@ impl Coding {
     }
 
     /// Takes over the open starts.
-    fn take_over(&mut self, ring: &Ring, engine: &Engine) {
+    fn take_over(&mut self, ring: &Ring, context: &MatchContext) {
         self.depth = ring.stack.len();
         self.cells[STACK] = NOTHING;
         let mut around = Parent::Various;
         for (cell, open) in self.cells[STACK + 1..].iter_mut().zip(&ring.stack) {
-            *cell = Begun::of(open);
+            *cell = Begun::from_open(open);
             // The parent of those that begin here is checked when they begin.
-            let parent = engine.tallies[open.interval as usize].parent;
-            if !is_plain(open, ring.counts, Reading::Plain)
+            let parent = context.tallies[open.interval as usize].parent;
+            if !is_fast_sample(open, ring.counts, Reading::Plain)
                 || (parent != Parent::Various && parent != around)
             {
-                cell.interval |= NOT_PLAIN;
+                cell.interval |= GENERAL_PATH;
             }
             around = Parent::One(open.interval);
         }
         for (cell, &instant) in self.cells.iter_mut().zip(&self.instants) {
             let last = ring.last.get(instant as usize).copied().flatten();
             let last = last.filter(|last| last.gaps == ring.gaps);
-            let plain = last.filter(|last| is_plain(&last.open, ring.counts, Reading::Unordered));
-            *cell = plain.map_or(NOTHING, |last| Begun::of(&last.open));
+            let fast =
+                last.filter(|last| is_fast_sample(&last.open, ring.counts, Reading::Unordered));
+            *cell = fast.map_or(NOTHING, |last| Begun::from_open(&last.open));
         }
     }
 
@@ -305,8 +306,8 @@ impl Coding {
         let now = ring.counts;
         let begun = &self.cells[STACK + 1..][..self.depth];
         let same = |(open, begun): &(&Open, &Begun)| {
-            let interval = begun.interval & !NOT_PLAIN;
-            Begun::of(open)
+            let interval = begun.interval & !GENERAL_PATH;
+            Begun::from_open(open)
                 == Begun {
                     interval,
                     ..**begun
@@ -327,17 +328,17 @@ impl Coding {
         }
     }
 
-    /// Takes plain rows until there are enough samples of an interval; returns how many rows, and
-    /// the slot of that interval.
+    /// Takes rows of the fast path until there are enough samples of an interval; returns how many
+    /// rows, and the slot of that interval.
     #[inline(never)] // by itself it keeps its state in registers
     fn run(
         &mut self,
         plain_so_far: &mut Inner,
-        block: &Coded,
+        block: &PaletteBlock,
         from: usize,
         to: usize,
     ) -> (usize, Option<u8>) {
-        let (codes, cells, samples) = (&mut self.codes, &mut *self.cells, &mut *self.samples);
+        let (actions, cells, samples) = (&mut self.actions, &mut *self.cells, &mut *self.samples);
         let mut depth = self.depth as u32;
         let mut plain = *plain_so_far;
         let mut n_taken = 0;
@@ -345,34 +346,35 @@ impl Coding {
         let (ts, code) = (&block.ts()[from..to], &block.code()[from..to]);
         let payload = &block.payload()[from..to];
         for ((&ts, &code), &payload) in ts.iter().zip(code).zip(payload) {
-            let does = &codes.each[usize::from(code)];
-            let cell = |depth: u32| does.cell.wrapping_add(depth & does.stacked) as usize % CELLS;
+            let action = &actions.each[usize::from(code)];
+            let cell =
+                |depth: u32| action.cell.wrapping_add(depth & action.stacked) as usize % CELLS;
             let top = cells[cell(depth)];
-            let another = (top.interval ^ does.expected) & does.compared;
-            if another | (payload & does.payload) != 0 {
+            let another = (top.interval ^ action.expected) & action.compared;
+            if another | (payload & action.payload) != 0 {
                 break;
             }
-            let n = &mut codes.waiting[usize::from(does.slot)];
-            samples[usize::from(does.slot)].put(
+            let n = &mut actions.waiting[usize::from(action.slot)];
+            samples[usize::from(action.slot)].put(
                 *n as u8,
-                Plain {
+                FastSample {
                     start: top.ts,
                     end: ts,
                     inside: plain.since(top.plain),
                 },
             );
-            *n += u32::from(does.ends);
-            plain = plain.and(Inner::of(does.is_event));
+            *n += u32::from(action.ends);
+            plain = plain.and(Inner::one_reading(action.is_event));
             n_taken += 1;
             cells[cell(depth.wrapping_add(1))] = Begun {
                 ts,
                 plain,
-                interval: does.interval,
+                interval: action.interval,
             };
-            depth = depth.wrapping_add_signed(i32::from(does.deeper));
-            codes.rows[usize::from(code)] += 1;
+            depth = depth.wrapping_add_signed(i32::from(action.deeper));
+            actions.rows[usize::from(code)] += 1;
             if *n as usize == MOST {
-                full = Some(does.slot);
+                full = Some(action.slot);
                 break;
             }
         }
@@ -382,17 +384,17 @@ impl Coding {
     }
 
     /// Tallies all samples that wait.
-    pub(crate) fn tally(&mut self, engine: &mut Engine) {
+    pub(crate) fn tally(&mut self, context: &mut MatchContext) {
         for slot in 0..self.intervals.len() {
-            self.tally_slot(slot as u8, engine);
+            self.tally_slot(slot as u8, context);
         }
         self.intervals.clear();
     }
 
-    fn tally_slot(&mut self, slot: u8, engine: &mut Engine) {
+    fn tally_slot(&mut self, slot: u8, context: &mut MatchContext) {
         let place = usize::from(slot);
-        let n = std::mem::take(&mut self.codes.waiting[place]) as usize;
-        engine.tally(self.intervals[place], self.samples[place].first(n));
+        let n = std::mem::take(&mut self.actions.waiting[place]) as usize;
+        context.tally(self.intervals[place], self.samples[place].first(n));
     }
 }
 
@@ -405,12 +407,12 @@ fn place_of(this: u32, among: &mut Vec<u32>) -> usize {
     })
 }
 
-impl Codes {
+impl WordActions {
     /// Counts the rows so far, all of which lie in the slice of this reading.
-    fn count(&mut self, engine: &mut Engine, ts: i64) {
+    fn count(&mut self, context: &mut MatchContext, ts: i64) {
         for (n, &counted) in self.rows.iter_mut().zip(&self.counted) {
             if *n > 0 && counted != NOWHERE {
-                engine.slices.count_more(counted, ts, u64::from(*n));
+                context.slices.count_more(counted, ts, u64::from(*n));
             }
             *n = 0;
         }

@@ -7,9 +7,9 @@ use undertick_ring::layout::{control, ring};
 use undertick_ring::state;
 
 use crate::giving_up;
-use crate::making;
 use crate::pool::Pool;
 use crate::process::{self, Session};
+use crate::ring_allocation;
 use crate::thread::{OneRing, Thread};
 
 /// What a thread still holds of an earlier session.
@@ -129,7 +129,7 @@ pub(crate) unsafe fn forget(session: &Session, thread: *mut Thread) {
         (*thread).nested = OneRing::new();
         (*thread).leaving = Leaving::NONE;
     }
-    making::forget_pid_namespace();
+    ring_allocation::forget_pid_namespace();
     session.begin_process();
 }
 

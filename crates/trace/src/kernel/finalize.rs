@@ -9,11 +9,11 @@ use arrow_array::{ArrayRef, Int8Array, Int16Array, Int32Array, Int64Array, Recor
 use parquet::arrow::ArrowWriter;
 
 use super::order::Order;
-use super::raw::{RAW_KERNEL_FILE, Reader, Record, What};
-use super::threads::{APART_NS, EARLY_NS, Row, Threads, Told};
+use super::raw::{RAW_KERNEL_FILE, Reader, Record, RecordKind};
+use super::threads::{APART_NS, EARLY_NS, Row, Sources, Threads};
 use super::times::{Anchor, Times};
 use crate::TraceError;
-use crate::keep::{checksum_in, parquet_error, properties};
+use crate::finalize::{checksum_in, parquet_error, properties};
 use crate::manifest::{Clock, Kernel, Manifest, Part};
 use crate::schema::event_schema;
 use crate::trace_dir::TraceDir;
@@ -41,7 +41,7 @@ pub(crate) fn finish(
         return Ok(None);
     };
     super::raw::join(trace)?;
-    let part = match Survey::of(trace, manifest.clock.ns_per_tick())? {
+    let part = match Survey::read(trace, manifest.clock.ns_per_tick())? {
         Some(survey) => {
             if survey.torn {
                 manifest.warnings.push(
@@ -100,25 +100,25 @@ fn remarks(kernel: &Kernel) -> Vec<String> {
 
 /// The result of a first pass over the raw file.
 struct Survey {
-    told: Told,
+    sources: Sources,
     times: Times,
     last_mapped_ns: i64,
     torn: bool,
 }
 
 impl Survey {
-    fn of(trace: &TraceDir, ns_per_tick: f64) -> Result<Option<Self>, TraceError> {
+    fn read(trace: &TraceDir, ns_per_tick: f64) -> Result<Option<Self>, TraceError> {
         let Some(mut reader) = Reader::of_trace(trace)? else {
             return Ok(None);
         };
-        let mut told = Told::default();
+        let mut sources = Sources::default();
         let mut anchors = Vec::new();
         let mut last_mapped_ns = i64::MIN;
         for record in reader.by_ref() {
-            told.perf |= matches!(record.what, What::PerfIn | What::PerfOut);
+            sources.perf |= matches!(record.kind, RecordKind::PerfIn | RecordKind::PerfOut);
             // Without the exec it is unknown which threads are the program's.
-            told.tracefs |= record.what == What::Exec;
-            if record.what == What::Anchor {
+            sources.tracefs |= record.kind == RecordKind::Exec;
+            if record.kind == RecordKind::Anchor {
                 anchors.push(Anchor {
                     ticks: record.time as i64,
                     ns: record.payload,
@@ -130,7 +130,7 @@ impl Survey {
             }
         }
         Ok(Some(Self {
-            told,
+            sources,
             times: Times::new(&anchors, 1.0 / ns_per_tick),
             last_mapped_ns,
             torn: reader.torn,
@@ -152,7 +152,10 @@ impl Survey {
             return (time, record);
         }
         let ticks = self.times.ticks(time);
-        if matches!(record.what, What::Interrupt | What::SoftInterrupt) {
+        if matches!(
+            record.kind,
+            RecordKind::Interrupt | RecordKind::SoftInterrupt
+        ) {
             record.payload = self.times.ticks(time.saturating_add(record.payload)) - ticks;
         }
         (ticks, record)
@@ -197,17 +200,17 @@ fn rows_to_file(
     let file = trace
         .create(NEW_KERNEL_FILE)
         .map_err(TraceError::io(target, "cannot create"))?;
-    let mut sink = Sink::of(file, target)?;
+    let mut sink = Sink::new(file, target)?;
     let in_ticks = |ns: i64| (ns as f64 / ns_per_tick) as i64;
     let mut order = Order::new(in_ticks(SLACK_NS));
-    let mut threads = Threads::new(survey.told, in_ticks(APART_NS), in_ticks(EARLY_NS));
+    let mut threads = Threads::new(survey.sources, in_ticks(APART_NS), in_ticks(EARLY_NS));
     let mut counts = Counts::default();
     for record in Reader::of_trace(trace)?.into_iter().flatten() {
         counts.add(&record);
         let (ticks, record) = survey.on_trace_clock(record);
-        match record.what {
-            What::Anchor => {}
-            What::Round => order.round(ticks, |ticks, record| {
+        match record.kind {
+            RecordKind::Anchor => {}
+            RecordKind::Round => order.round(ticks, |ticks, record| {
                 threads.take(ticks, &record, |row| sink.push(row));
             }),
             _ if record.mapped && survey.times.is_empty() => {}
@@ -219,7 +222,7 @@ fn rows_to_file(
     let (comparison, balance) = threads.finish(ns_per_tick, |row| sink.push(row));
     kernel.comparison = comparison;
     say_what_tracefs_lacked(kernel);
-    kernel.balance = (survey.told.perf || survey.told.tracefs).then_some(balance);
+    kernel.balance = (survey.sources.perf || survey.sources.tracefs).then_some(balance);
     counts.state(kernel, &clock.name, survey, order.too_late);
     sink.finish()
 }
@@ -256,13 +259,13 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, record: &Record) {
-        match record.what {
-            What::PerfLost => self.perf_lost += record.payload.max(0) as u64,
-            What::TracefsLost if record.payload < 0 => self.not_counted += 1,
-            What::TracefsLost => self.tracefs_lost += record.payload as u64,
-            What::Steal => self.steal += 1,
-            what if what.is_perf() => self.perf += 1,
-            what if what.is_tracefs() => self.tracefs += 1,
+        match record.kind {
+            RecordKind::PerfLost => self.perf_lost += record.payload.max(0) as u64,
+            RecordKind::TracefsLost if record.payload < 0 => self.not_counted += 1,
+            RecordKind::TracefsLost => self.tracefs_lost += record.payload as u64,
+            RecordKind::Steal => self.steal += 1,
+            kind if kind.is_perf() => self.perf += 1,
+            kind if kind.is_tracefs() => self.tracefs += 1,
             _ => {}
         }
     }
@@ -274,7 +277,7 @@ impl Counts {
                 "tracefs" => (self.tracefs, self.tracefs_lost),
                 _ => (self.steal, 0),
             };
-            if source.name == "tracefs" && source.used && !survey.told.tracefs {
+            if source.name == "tracefs" && source.used && !survey.sources.tracefs {
                 // None of its records could be attributed to the program.
                 source.used = false;
                 source.why = "it told nothing of the program being executed".to_owned();
@@ -286,7 +289,7 @@ impl Counts {
             };
         }
         // Where the rows come from tracefs, perf's losses leave nothing missing.
-        let of_rows = if survey.told.tracefs {
+        let of_rows = if survey.sources.tracefs {
             self.tracefs_lost
         } else {
             self.perf_lost
@@ -311,10 +314,10 @@ pub(crate) struct Sink<'a> {
 impl<'a> Sink<'a> {
     pub(crate) fn create(target: &'a Path) -> Result<Self, TraceError> {
         let file = File::create_new(target).map_err(TraceError::io(target, "cannot create"))?;
-        Self::of(file, target)
+        Self::new(file, target)
     }
 
-    fn of(file: File, target: &'a Path) -> Result<Self, TraceError> {
+    fn new(file: File, target: &'a Path) -> Result<Self, TraceError> {
         let file = BufWriter::with_capacity(1 << 18, file);
         let writer = ArrowWriter::try_new(file, event_schema(), Some(properties()))
             .map_err(|e| parquet_error(target, "cannot write", e))?;

@@ -22,9 +22,9 @@ const MOST_TOO_SHORT: f64 = 0.1;
 /// From this number of series on each counts, however short it is: their errors are independent.
 const MANY: u64 = 2;
 
-/// Results of the series that have ended.
+/// The strata: results of the series that have ended, each from one thread.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Closed {
+pub(crate) struct Strata {
     /// Number of values in them.
     pub(crate) n: u64,
     /// The number of these values that came in series of one value: such series do not show their
@@ -91,7 +91,7 @@ impl Pooled {
     }
 }
 
-impl Closed {
+impl Strata {
     /// Adds a series of `n` values that has ended.
     pub(crate) fn add(&mut self, n: u64, sums: &Batches<i128>, marks: &[Mark]) {
         if n == 0 {

@@ -1,27 +1,27 @@
-//! Places in the machine, and names of its objects.
+//! Addresses of Cms, and identifiers of the objects of the machine.
 
 use std::fmt;
 
 use crate::parameters::Topology;
 
-/// A Cm, as the paper numbers them: cluster and number within it, both from 1.
+/// The address of a Cm, as the paper numbers them: cluster and number within it, both from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct CmAddress {
     /// The cluster, from 1.
     pub cluster: usize,
     /// The Cm, from 1.
     pub cm: usize,
 }
 
-impl Place {
-    /// Cm number `cm` of a cluster; both from 1.
+impl CmAddress {
+    /// The address of Cm number `cm` of a cluster; both from 1.
     #[must_use]
     pub const fn new(cluster: usize, cm: usize) -> Self {
         Self { cluster, cm }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for CmAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Cm {} of cluster {}", self.cm, self.cluster)
     }
@@ -78,28 +78,28 @@ pub fn spread(
     topology: &Topology,
     clusters: &[usize],
     number: usize,
-) -> Result<Vec<Place>, TooFewCms> {
-    let has_clock = |place: Place| {
-        (topology.clocks.iter()).any(|c| (c.cluster, c.cm) == (place.cluster, place.cm))
+) -> Result<Vec<CmAddress>, TooFewCms> {
+    let has_clock = |address: CmAddress| {
+        (topology.clocks.iter()).any(|c| (c.cluster, c.cm) == (address.cluster, address.cm))
     };
     // In turn over the clusters: the n-th free Cm of each.
-    let free: Vec<Vec<Place>> = (clusters.iter())
+    let free: Vec<Vec<CmAddress>> = (clusters.iter())
         .map(|&cluster| {
             (1..=topology.cms_per_cluster)
-                .map(|cm| Place::new(cluster, cm))
-                .filter(|&place| !has_clock(place))
+                .map(|cm| CmAddress::new(cluster, cm))
+                .filter(|&address| !has_clock(address))
                 .collect()
         })
         .collect();
     let turns = free.iter().map(Vec::len).max().unwrap_or(0);
-    let places: Vec<Place> = (0..turns)
+    let addresses: Vec<CmAddress> = (0..turns)
         .flat_map(|turn| free.iter().filter_map(move |cms| cms.get(turn).copied()))
         .collect();
-    if places.len() < number {
+    if addresses.len() < number {
         return Err(TooFewCms {
             asked: number,
-            there: places.len(),
+            there: addresses.len(),
         });
     }
-    Ok(places[..number].to_vec())
+    Ok(addresses[..number].to_vec())
 }

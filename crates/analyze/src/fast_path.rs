@@ -5,8 +5,8 @@
 
 use undertick_trace::rows::RowsOfRing;
 
-use crate::cost::{CostTable, Ends, Inner, PlainCosts, Reading};
-use crate::engine::{Cell, Engine, Family, Nearest, TOO_MANY};
+use crate::cost::{CostTable, Ends, FastPathCosts, Inner, Reading};
+use crate::match_context::{Cell, Family, MatchContext, Nearest, TOO_MANY};
 use crate::matching::{BEGIN, END, INSTANT};
 use crate::ring::{Counts, Edge, Last, MOST_OPEN, Open, Ring};
 use crate::sampled::Sampling;
@@ -19,7 +19,7 @@ pub(crate) const MOST: usize = 256;
 /// A sample between the readings of a plain span or of two instants: not descheduled, not
 /// sampled, with no pairs and no serialised readings inside.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain {
+pub(crate) struct FastSample {
     /// Reading at its start.
     pub(crate) start: i64,
     /// Reading at its end.
@@ -28,7 +28,7 @@ pub(crate) struct Plain {
     pub(crate) inside: Inner,
 }
 
-impl Plain {
+impl FastSample {
     fn sample(&self, ends: Ends) -> Sample {
         Sample {
             ticks: self.end.saturating_sub(self.start),
@@ -44,7 +44,7 @@ impl Plain {
     }
 }
 
-/// Samples of one interval, stored by the columns of [`Plain`].
+/// Samples of one interval, stored by the columns of [`FastSample`].
 #[derive(Clone, Debug)]
 pub(crate) struct Samples {
     starts: [i64; MOST],
@@ -61,7 +61,7 @@ impl Samples {
 
     /// Stores a sample at that index.
     #[inline]
-    pub(crate) fn put(&mut self, at: u8, sample: Plain) {
+    pub(crate) fn put(&mut self, at: u8, sample: FastSample) {
         let at = usize::from(at);
         self.starts[at] = sample.start;
         self.ends[at] = sample.end;
@@ -86,11 +86,11 @@ pub(crate) struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn each(&self) -> impl Iterator<Item = Plain> {
+    fn each(&self) -> impl Iterator<Item = FastSample> {
         let readings = self.starts.iter().zip(self.ends);
         readings
             .zip(self.inside)
-            .map(|((&start, &end), &inside)| Plain { start, end, inside })
+            .map(|((&start, &end), &inside)| FastSample { start, end, inside })
     }
 
     /// Computes the duration of each; `None` where one does not fit into 64 bits.
@@ -110,7 +110,7 @@ impl Columns<'_> {
 /// Samples that wait to be tallied, by interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
-    of: Vec<Of>,
+    by_interval: Vec<IntervalSamples>,
     /// Intervals that may have some.
     some: Vec<u32>,
     /// Buffers for their durations, and for those less the cost of recording.
@@ -120,7 +120,7 @@ pub(crate) struct Waiting {
 
 /// The samples of one interval that wait.
 #[derive(Clone, Debug)]
-struct Of {
+struct IntervalSamples {
     /// Space for [`MOST`] samples, or none yet.
     samples: Option<Box<Samples>>,
     /// Number of samples that wait.
@@ -131,7 +131,7 @@ struct Of {
     lies_in_one: bool,
 }
 
-impl Default for Of {
+impl Default for IntervalSamples {
     fn default() -> Self {
         Self {
             samples: None,
@@ -145,31 +145,33 @@ impl Default for Of {
 impl Waiting {
     #[inline]
     pub(crate) fn has(&self, interval: u32) -> bool {
-        (self.of.get(interval as usize)).is_some_and(|of| of.n > 0)
+        (self.by_interval.get(interval as usize)).is_some_and(|samples| samples.n > 0)
     }
 
     /// Extends the table to this many intervals.
     fn know(&mut self, intervals: usize) {
-        if self.of.len() < intervals {
-            self.of.resize_with(intervals, Of::default);
+        if self.by_interval.len() < intervals {
+            self.by_interval
+                .resize_with(intervals, IntervalSamples::default);
         }
     }
 }
 
-/// Takes rows from `from` on, as long as they are plain; returns the first that is not.
+/// Takes rows from `from` on, as long as the fast path handles them; returns the first that it does
+/// not handle.
 pub(crate) fn rows(
     ring: &mut Ring,
-    engine: &mut Engine,
+    context: &mut MatchContext,
     columns: &RowsOfRing<'_>,
     from: usize,
 ) -> usize {
-    engine.waiting.know(engine.tallies.len());
+    context.waiting.know(context.tallies.len());
     let mut row = from;
     loop {
-        let (to, full) = run(ring, engine, columns, row);
+        let (to, full) = run(ring, context, columns, row);
         row = to;
         match full {
-            Some(interval) => engine.tally_waiting(interval),
+            Some(interval) => context.tally_waiting(interval),
             None => return row,
         }
     }
@@ -190,27 +192,27 @@ enum Taken {
     Yes,
     /// There are now [`MOST`] samples of this interval.
     Full(u32),
-    /// It is not plain; nothing was done.
+    /// The fast path does not handle it; nothing was done.
     No,
 }
 
-/// Takes plain rows until there are enough samples of an interval; returns the first row that was
-/// not taken, and that interval.
+/// Takes rows of the fast path until there are enough samples of an interval; returns the first row
+/// that was not taken, and that interval.
 #[inline(never)] // by itself it keeps its state in registers
 fn run(
     ring: &mut Ring,
-    engine: &mut Engine,
+    context: &mut MatchContext,
     columns: &RowsOfRing<'_>,
     from: usize,
 ) -> (usize, Option<u32>) {
-    let cells = engine.cells[ring.set].as_slice();
+    let cells = context.cells[ring.set].as_slice();
     let mut run = Run {
         stack: &mut ring.stack,
         last: &mut ring.last,
         gaps: ring.gaps,
-        waiting: &mut engine.waiting,
-        tallies: &engine.tallies,
-        counting: engine.slices.counting(),
+        waiting: &mut context.waiting,
+        tallies: &context.tallies,
+        counting: context.slices.counting(),
     };
     // For these rows only the plain readings are counted.
     let mut now = ring.counts;
@@ -265,13 +267,13 @@ impl Run<'_> {
         let Some((open, around)) = self.stack.split_last() else {
             return Taken::No;
         };
-        if open.interval != cell.span || !is_plain(open, now, Reading::Plain) {
+        if open.interval != cell.span || !is_fast_sample(open, now, Reading::Plain) {
             return Taken::No;
         }
         let parent = around
             .last()
             .map_or(Parent::Various, |outer| Parent::One(outer.interval));
-        let (depth, sample) = (around.len(), plain(open, now, ts));
+        let (depth, sample) = (around.len(), fast_sample(open, now, ts));
         let taken = self.wait(cell.span, sample, parent);
         if !matches!(taken, Taken::No) {
             self.stack.truncate(depth);
@@ -286,11 +288,11 @@ impl Run<'_> {
             return Taken::No;
         };
         let interval = last.open.interval;
-        let is_plain = is_plain(&last.open, now, Reading::Unordered);
-        if last.gaps != self.gaps || interval >= TOO_MANY || !is_plain {
+        let is_fast_sample = is_fast_sample(&last.open, now, Reading::Unordered);
+        if last.gaps != self.gaps || interval >= TOO_MANY || !is_fast_sample {
             return Taken::No;
         }
-        let taken = self.wait(interval, plain(&last.open, now, ts), Parent::Various);
+        let taken = self.wait(interval, fast_sample(&last.open, now, ts), Parent::Various);
         if !matches!(taken, Taken::No) {
             self.last[cell.instant as usize] = Some(Last {
                 open: open(now, interval, ts, Reading::Unordered),
@@ -303,25 +305,27 @@ impl Run<'_> {
 
     /// Stores a sample with the parent `parent`.
     #[inline]
-    fn wait(&mut self, interval: u32, sample: Plain, parent: Parent) -> Taken {
-        let Some(of) = self.waiting.of.get_mut(interval as usize) else {
+    fn wait(&mut self, interval: u32, sample: FastSample, parent: Parent) -> Taken {
+        let Some(waiting) = self.waiting.by_interval.get_mut(interval as usize) else {
             return Taken::No;
         };
-        if of.lies_in_one {
+        if waiting.lies_in_one {
             let before = self.tallies[interval as usize].parent;
             if before != parent && before != Parent::Various {
                 return Taken::No;
             }
-            of.lies_in_one = before != Parent::Various;
+            waiting.lies_in_one = before != Parent::Various;
         }
-        if !of.is_some {
-            of.is_some = true;
+        if !waiting.is_some {
+            waiting.is_some = true;
             self.waiting.some.push(interval);
         }
-        let samples = of.samples.get_or_insert_with(|| Box::new(Samples::NONE));
-        samples.put(of.n as u8, sample);
-        of.n += 1;
-        match of.n {
+        let samples = waiting
+            .samples
+            .get_or_insert_with(|| Box::new(Samples::NONE));
+        samples.put(waiting.n as u8, sample);
+        waiting.n += 1;
+        match waiting.n {
             MOST.. => Taken::Full(interval),
             _ => Taken::Yes,
         }
@@ -339,23 +343,23 @@ fn open(mut now: Counts, interval: u32, ts: i64, reading: Reading) -> Open {
     }
 }
 
-/// Whether a sample from `open` to a reading of that kind here is a [`Plain`] one.
+/// Whether a sample from `open` to a reading of that kind here is a [`FastSample`].
 #[inline]
-pub(crate) fn is_plain(open: &Open, now: Counts, reading: Reading) -> bool {
+pub(crate) fn is_fast_sample(open: &Open, now: Counts, reading: Reading) -> bool {
     let at = &open.at;
     (now.changes ^ open.counts.changes) | at.pair | at.sampled == 0 && at.reading == reading
 }
 
 #[inline]
-fn plain(open: &Open, now: Counts, end: i64) -> Plain {
-    Plain {
+fn fast_sample(open: &Open, now: Counts, end: i64) -> FastSample {
+    FastSample {
         start: open.at.ts,
         end,
         inside: now.plain.since(open.counts.plain),
     }
 }
 
-impl Engine {
+impl MatchContext {
     /// Whether samples may wait: nothing needs them in the order in which they end, or asks for
     /// what only the general path finds.
     pub(crate) fn lets_wait(&self) -> bool {
@@ -369,7 +373,7 @@ impl Engine {
     /// Tallies all samples that wait.
     pub(crate) fn tally_all_waiting(&mut self) {
         while let Some(interval) = self.waiting.some.pop() {
-            self.waiting.of[interval as usize].is_some = false;
+            self.waiting.by_interval[interval as usize].is_some = false;
             self.tally_waiting(interval);
         }
     }
@@ -378,13 +382,13 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn tally_waiting(&mut self, interval: u32) {
         let place = interval as usize;
-        let of = &mut self.waiting.of[place];
-        let n = std::mem::take(&mut of.n);
-        let Some(samples) = of.samples.take() else {
+        let waiting = &mut self.waiting.by_interval[place];
+        let n = std::mem::take(&mut waiting.n);
+        let Some(samples) = waiting.samples.take() else {
             return;
         };
         self.tally(interval, samples.first(n));
-        self.waiting.of[place].samples = Some(samples);
+        self.waiting.by_interval[place].samples = Some(samples);
     }
 
     /// Tallies samples of an interval whose parent is that of its samples before.
@@ -392,9 +396,9 @@ impl Engine {
         let place = interval as usize;
         let parent = self.tallies[place].parent;
         if !samples.ends.is_empty() && !self.tally_together(place, samples) {
-            let ends = self.tallies[place].plain_ends();
-            for plain in samples.each() {
-                self.take(interval, &plain.sample(ends), plain.end, parent);
+            let ends = self.tallies[place].fast_sample_ends();
+            for sample in samples.each() {
+                self.take(interval, &sample.sample(ends), sample.end, parent);
             }
         }
     }
@@ -409,7 +413,7 @@ impl Engine {
         if samples.ticks(ticks).is_none() {
             return false;
         }
-        let Some(values) = tally.add_plain(samples, ticks, &self.costs, values) else {
+        let Some(values) = tally.add_fast_samples(samples, ticks, &self.costs, values) else {
             return false;
         };
         (self.slices).keep_all(tally.row, samples.ends, values);
@@ -432,8 +436,8 @@ impl Engine {
 }
 
 impl Tally {
-    /// How the ends of its [`Plain`] samples were read.
-    fn plain_ends(&self) -> Ends {
+    /// How the ends of its [`FastSample`]s were read.
+    fn fast_sample_ends(&self) -> Ends {
         match self.family {
             Some(Family::Period) => Ends::Unordered,
             _ => Ends::Plain,
@@ -443,7 +447,7 @@ impl Tally {
     /// Adds samples without any cause in them; each has its ticks and its number of readings
     /// inside. This works only if the cost subtracted from them leaves the stored form unchanged;
     /// otherwise nothing is done. Returns them compensated.
-    fn add_plain<'a>(
+    fn add_fast_samples<'a>(
         &mut self,
         samples: Columns<'_>,
         ticks: &'a [i64],
@@ -452,11 +456,11 @@ impl Tally {
     ) -> Option<&'a [i64]> {
         let inside = samples.inside;
         let costs = match self.is_compensated() {
-            true => costs.plain_ones(self.plain_ends()),
-            false => PlainCosts::NONE,
+            true => costs.fast_path_costs(self.fast_sample_ends()),
+            false => FastPathCosts::NONE,
         };
         let filled: u32 = inside.iter().map(|&i| u32::from(i != Inner::NONE)).sum();
-        let without = costs.of(Inner::NONE);
+        let without = costs.cost(Inner::NONE);
         // Before its first sample an interval has none, and the general path takes that sample.
         let constant = self.cost_so_far()?;
         let mut is_constant = true;
@@ -475,7 +479,7 @@ impl Tally {
             rounded = 0;
             room.clear();
             room.extend(ticks.iter().zip(inside).map(|(ticks, &inside)| {
-                let cost = costs.of(inside);
+                let cost = costs.cost(inside);
                 is_constant &= cost == constant;
                 rounded += cost * i64::from(inside != Inner::NONE);
                 ticks.saturating_sub(cost)
@@ -486,8 +490,8 @@ impl Tally {
             return None;
         }
         self.negative += ticks.iter().map(|&ticks| u64::from(ticks < 0)).sum::<u64>();
-        let ends = self.plain_ends();
-        self.kept_costs.add_plain(ends, inside, rounded);
+        let ends = self.fast_sample_ends();
+        self.kept_costs.add_fast_samples(ends, inside, rounded);
         self.keep(values, ticks, samples.starts);
         Some(values)
     }

@@ -13,9 +13,9 @@ use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on, find_spans, 
 use undertick_report::document::Report;
 use undertick_ring::{DeschedFlag, Kind, Record};
 use undertick_trace::block::{BlockHeader, encode};
-use undertick_trace::made::{self, Made, MadeRing};
 use undertick_trace::manifest::{Clock, Host, Name};
 use undertick_trace::read::Trace;
+use undertick_trace::synthetic::{self, SyntheticRing, SyntheticTrace};
 
 mod support;
 
@@ -54,7 +54,7 @@ const GOT: u16 = 11;
 const NEVER_ENDS: u16 = 20;
 
 struct Program {
-    rings: Vec<MadeRing>,
+    rings: Vec<SyntheticRing>,
     truth: BTreeMap<&'static str, Truth>,
     lost: u64,
 }
@@ -128,7 +128,7 @@ fn program(threads: usize, turns: i64) -> Program {
     }
     let rings = events.into_iter().enumerate().map(|(thread, mut events)| {
         events.sort_by_key(|(at, _)| *at);
-        MadeRing {
+        SyntheticRing {
             pid: 100 + thread as i32 / 3,
             tid: 1000 + thread as i32,
             name: String::new(),
@@ -149,7 +149,7 @@ fn written(dir: &Path, name: &str, program: &Program) -> Trace {
         (INNER, "inner"),
         (NEVER_ENDS, "never ends"),
     ];
-    let made = Made {
+    let made = SyntheticTrace {
         host: Host {
             name: "made".into(),
             kernel: String::new(),
@@ -181,7 +181,7 @@ fn written(dir: &Path, name: &str, program: &Program) -> Trace {
         warnings: Vec::new(),
     };
     let path = dir.join(name);
-    made::write(&path, made, &program.rings, &mut |_| {}).unwrap();
+    synthetic::write(&path, made, &program.rings, &mut |_| {}).unwrap();
     Trace::open(&path).unwrap()
 }
 

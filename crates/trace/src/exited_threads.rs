@@ -1,5 +1,5 @@
-//! The last events of ended threads that a flight recorder keeps. They are in two files that take
-//! turns, so that neither disk nor memory use grows, however long it runs.
+//! The last events of threads that have exited, which a flight recorder keeps. They are in two
+//! files that take turns, so that neither disk nor memory use grows, however long it runs.
 //!
 //! **Method.** When a ring's thread has ended, the ring is read. Its events go to the newer of
 //! the two files, its account to the file of accounts, and its memory back to the budget. When
@@ -15,12 +15,12 @@ use crate::block;
 use crate::trace_dir::TraceDir;
 
 /// The two files.
-pub(crate) const ENDED_FILES: [&str; 2] = ["ended-0.utb", "ended-1.utb"];
+pub(crate) const EXITED_THREADS_FILES: [&str; 2] = ["ended-0.utb", "ended-1.utb"];
 /// Most rings in one of the files: their accounts are in the recorder's memory.
 const MOST_RINGS: usize = 4096;
 
 /// The files, and the accounts of the rings in them.
-pub(crate) struct EndedRings {
+pub(crate) struct ExitedThreads {
     trace: TraceDir,
     /// The newer of the two files.
     newer: usize,
@@ -32,7 +32,7 @@ pub(crate) struct EndedRings {
     given_up: GivenUp,
 }
 
-impl EndedRings {
+impl ExitedThreads {
     /// Opens the files that a trace has; together they have at most `budget` bytes, plus what one
     /// ring has beyond that.
     pub(crate) fn open(
@@ -41,11 +41,11 @@ impl EndedRings {
         rings: Vec<Ended>,
         given_up: GivenUp,
     ) -> Self {
-        let length = |place: usize| trace.length(ENDED_FILES[place]);
+        let length = |place: usize| trace.length(EXITED_THREADS_FILES[place]);
         // After a kill it is unknown which one was the newer. The shorter one is taken, since the
         // other one may be full.
         let newer = usize::from(length(1) < length(0));
-        let there = rings_of(trace, ENDED_FILES[newer], budget);
+        let there = rings_of(trace, EXITED_THREADS_FILES[newer], budget);
         let (newer_rings, older_rings) =
             (rings.into_iter()).partition(|ended| there.contains(&ended.ring.ring));
         Self {
@@ -86,7 +86,7 @@ impl EndedRings {
         if full || self.rings[1].len() >= MOST_RINGS {
             self.take_turns(accounts)?;
         }
-        let name = ENDED_FILES[self.newer];
+        let name = EXITED_THREADS_FILES[self.newer];
         let path = self.trace.join(name);
         let failed = || TraceError::io(&path, "cannot write");
         let mut file = self.trace.append(name).map_err(failed())?;
@@ -107,8 +107,8 @@ impl EndedRings {
 
     fn take_turns(&mut self, accounts: &mut Accounts) -> Result<(), TraceError> {
         let older = 1 - self.newer;
-        (self.trace.create(ENDED_FILES[older])).map_err(TraceError::io(
-            &self.trace.join(ENDED_FILES[older]),
+        (self.trace.create(EXITED_THREADS_FILES[older])).map_err(TraceError::io(
+            &self.trace.join(EXITED_THREADS_FILES[older]),
             "cannot create",
         ))?;
         self.newer = older;

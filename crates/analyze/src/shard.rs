@@ -1,4 +1,4 @@
-//! Analyses a subset of the rings of a trace, and merges the results.
+//! Analyses one shard, a subset of the rings of a trace, and merges the results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 use undertick_trace::block::BlockHeader;
-use undertick_trace::coded::Coded;
+use undertick_trace::palette_block::PaletteBlock;
 use undertick_trace::rows::RowsOfRing;
 
-use crate::coded::Coding;
 use crate::columns::{Columns, Writer, cut};
-use crate::engine::{Engine, Frequency};
 use crate::error::Error;
+use crate::match_context::{Frequency, MatchContext};
 use crate::matching::{self, RowCounts};
 use crate::messages::Messages;
 use crate::pairs::Gathered;
+use crate::palette_matcher::PaletteMatcher;
 use crate::perturbation::SectionsOf;
 use crate::ring::Ring;
 use crate::sampled::Begun;
@@ -29,7 +29,7 @@ const MOST_RINGS: usize = 1 << 20;
 /// Analyses the rows of a subset of rings. Made by [`crate::Analysis::worker`].
 #[derive(Debug)]
 pub struct Worker {
-    engine: Engine,
+    context: MatchContext,
     table: Option<Arc<Table>>,
     /// The rows of each ring come together.
     by_ring: bool,
@@ -40,13 +40,13 @@ pub struct Worker {
     /// First and last reading, ticks.
     span: Option<(i64, i64)>,
     /// Where blocks come in terms of their palettes.
-    coding: Option<Box<Coding>>,
+    palette_matcher: Option<Box<PaletteMatcher>>,
 }
 
-/// Results for a subset of the rings of a trace. Parts of one trace are merged by
-/// [`crate::Analysis::absorb`]; they can be sent to the place of merging.
+/// The results of one shard, a subset of the rings of a trace. The shards of one trace are merged
+/// by [`crate::Analysis::absorb`]; results can be sent to the process that merges them.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Part {
+pub struct ShardResult {
     tallies: Vec<Tally>,
     frequencies: Vec<Frequency>,
     slices: Slices,
@@ -71,10 +71,10 @@ pub(crate) struct RingAccount {
 }
 
 impl Worker {
-    /// Makes a worker; `engine` knows the trace, and has no samples.
-    pub(crate) fn new(engine: Engine, table: Option<Arc<Table>>, by_ring: bool) -> Self {
+    /// Makes a worker; `context` knows the trace, and has no samples.
+    pub(crate) fn new(context: MatchContext, table: Option<Arc<Table>>, by_ring: bool) -> Self {
         Self {
-            engine,
+            context,
             table,
             by_ring,
             rings: Vec::new(),
@@ -82,13 +82,13 @@ impl Worker {
             last: None,
             rows: RowCounts::default(),
             span: None,
-            coding: None,
+            palette_matcher: None,
         }
     }
 
     /// Makes another worker, for other rings, if this one has not taken any rows yet.
     pub(crate) fn again(&self, by_ring: bool) -> Self {
-        Self::new(self.engine.clone(), self.table.clone(), by_ring)
+        Self::new(self.context.clone(), self.table.clone(), by_ring)
     }
 
     /// Takes the next batch: rows of the program. Events of one ring must come in order; rings
@@ -98,7 +98,7 @@ impl Worker {
     /// A batch without the columns of [`undertick_trace::schema`], or more rings than a trace can
     /// have. Rows with meaningless codes are not errors: they are counted and reported.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
-        let columns = Columns::of(batch)?;
+        let columns = Columns::from_batch(batch)?;
         let mut at = 0;
         while at < columns.len() {
             at += self.push_from(&columns, at)?;
@@ -128,7 +128,7 @@ impl Worker {
         if rows.ts.is_empty() {
             return Ok(());
         }
-        self.push_run(Writer::of(block), rows)
+        self.push_run(Writer::from_block(block), rows)
     }
 
     /// Takes rows of one ring from a position on, as long as this path can take them; returns the
@@ -136,21 +136,23 @@ impl Worker {
     ///
     /// # Errors
     /// More rings than a trace can have.
-    pub fn push_coded(
+    pub fn push_palette_block(
         &mut self,
         header: BlockHeader,
-        block: &Coded,
+        block: &PaletteBlock,
         from: usize,
     ) -> Result<usize, Error> {
-        let is_general = self.table.is_some() || self.engine.perturbation.is_some();
+        let is_general = self.table.is_some() || self.context.perturbation.is_some();
         let span = block.span().filter(|_| from < block.ts().len());
-        let Some(span) = span.filter(|_| !is_general && self.engine.lets_wait()) else {
+        let Some(span) = span.filter(|_| !is_general && self.context.lets_wait()) else {
             return Ok(from);
         };
-        let place = self.enter(Writer::of(header))?;
+        let place = self.enter(Writer::from_block(header))?;
         self.reach(span);
-        let coding = self.coding.get_or_insert_with(|| Box::new(Coding::new()));
-        let to = coding.rows(&mut self.rings[place], &mut self.engine, block, from, span);
+        let palette_matcher = self
+            .palette_matcher
+            .get_or_insert_with(|| Box::new(PaletteMatcher::new()));
+        let to = palette_matcher.rows(&mut self.rings[place], &mut self.context, block, from, span);
         self.rows.events += (to - from) as u64;
         Ok(to)
     }
@@ -159,17 +161,17 @@ impl Worker {
     fn enter(&mut self, writer: Writer) -> Result<usize, Error> {
         let place = self.ring(writer)?;
         if self.last != Some(place) {
-            self.tally_coded();
+            self.tally_palette_blocks();
             if self.by_ring && self.last.is_some() {
-                self.engine.next_thread();
+                self.context.next_thread();
             }
             self.last = Some(place);
-            self.engine.pairs.ring = writer.ring;
-            if let Some(spans) = &mut self.engine.spans {
+            self.context.pairs.ring = writer.ring;
+            if let Some(spans) = &mut self.context.spans {
                 let ring = &self.rings[place];
                 spans.whose = (writer.ring, ring.pid, ring.tid, ring.host);
             }
-            self.engine.evidence.select(self.rings[place].tid);
+            self.context.evidence.select(self.rings[place].tid);
         }
         Ok(place)
     }
@@ -177,27 +179,27 @@ impl Worker {
     /// Notes the smallest and the largest of readings.
     fn reach(&mut self, (lo, hi): (i64, i64)) {
         self.span = Some(self.span.map_or((lo, hi), |(l, h)| (l.min(lo), h.max(hi))));
-        self.engine.slices.reach(lo, hi);
+        self.context.slices.reach(lo, hi);
     }
 
     /// Tallies the samples that wait from blocks, because other rows come.
-    fn tally_coded(&mut self) {
-        if let Some(coding) = &mut self.coding {
-            coding.tally(&mut self.engine);
+    fn tally_palette_blocks(&mut self) {
+        if let Some(palette_matcher) = &mut self.palette_matcher {
+            palette_matcher.tally(&mut self.context);
         }
     }
 
     /// Takes rows of one ring.
     fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
         let place = self.enter(writer)?;
-        self.tally_coded();
+        self.tally_palette_blocks();
         let first = rows.ts[0];
         self.reach((rows.ts.iter()).fold((first, first), |(lo, hi), &ts| (lo.min(ts), hi.max(ts))));
         let mut from = 0;
         while from < rows.ts.len() {
             let to = self.until_renewal(place, rows, from);
             if to == from {
-                self.rings[place].renew(&mut self.engine);
+                self.rings[place].renew(&mut self.context);
             } else {
                 self.take(place, &cut(rows, from..to));
             }
@@ -209,7 +211,7 @@ impl Worker {
     /// Returns the position of the first row, from `from` on, that comes after points were
     /// switched on again.
     fn until_renewal(&self, place: usize, rows: &RowsOfRing<'_>, from: usize) -> usize {
-        let renewal = (self.engine.perturbation.as_ref())
+        let renewal = (self.context.perturbation.as_ref())
             .and_then(|found| found.renewals().get(self.rings[place].renewals));
         let Some(&renewal) = renewal else {
             return rows.ts.len();
@@ -220,7 +222,7 @@ impl Worker {
 
     fn take(&mut self, place: usize, rows: &RowsOfRing<'_>) {
         let table = self.table.as_deref();
-        let seen = matching::rows(&mut self.rings[place], &mut self.engine, rows, table);
+        let seen = matching::rows(&mut self.rings[place], &mut self.context, rows, table);
         self.rows.add(&seen);
     }
 
@@ -242,8 +244,8 @@ impl Worker {
             pid,
             tid,
             host,
-            set: self.engine.names.set_of(pid),
-            never_waits: self.engine.never_wait.contains(&id),
+            set: self.context.names.set_of(pid),
+            never_waits: self.context.never_wait.contains(&id),
             ..Ring::default()
         });
         self.place_of.insert(id, self.rings.len() - 1);
@@ -252,24 +254,24 @@ impl Worker {
 
     /// Returns spans matched since the last call, if they are stored ([`crate::keep_spans`]).
     pub(crate) fn take_spans(&mut self) -> Option<RecordBatch> {
-        self.engine.take_spans()
+        self.context.take_spans()
     }
 
     /// Ends the work: all rows of these rings have come.
     #[must_use]
-    pub fn finish(mut self) -> Part {
-        self.tally_coded();
+    pub fn finish(mut self) -> ShardResult {
+        self.tally_palette_blocks();
         for ring in &mut self.rings {
-            ring.abandon(&mut self.engine, false);
+            ring.abandon(&mut self.context, false);
         }
-        let perturbation = self.engine.perturbation.as_mut();
-        Part {
+        let perturbation = self.context.perturbation.as_mut();
+        ShardResult {
             sections: perturbation.map_or_else(SectionsOf::new, |p| p.take_sections()),
-            tallies: self.engine.tallies,
-            frequencies: self.engine.frequencies,
-            slices: self.engine.slices,
-            gathered: self.engine.pairs.gathered,
-            messages: self.engine.messages,
+            tallies: self.context.tallies,
+            frequencies: self.context.frequencies,
+            slices: self.context.slices,
+            gathered: self.context.pairs.gathered,
+            messages: self.context.messages,
             rings: (self.rings.into_iter())
                 .map(|ring| RingAccount {
                     id: ring.id,
@@ -280,13 +282,13 @@ impl Worker {
                 .collect(),
             rows: self.rows,
             span: self.span,
-            pushed_out: self.engine.pushed_out,
-            crowded: self.engine.crowded,
+            pushed_out: self.context.pushed_out,
+            crowded: self.context.crowded,
         }
     }
 }
 
-impl Engine {
+impl MatchContext {
     pub(crate) fn take_spans(&mut self) -> Option<RecordBatch> {
         self.spans.as_mut()?.take(&self.tallies)
     }
@@ -300,8 +302,8 @@ impl Engine {
     }
 
     /// Merges the results for some rings.
-    pub(crate) fn absorb(&mut self, part: Part) {
-        let Part {
+    pub(crate) fn absorb(&mut self, result: ShardResult) {
+        let ShardResult {
             tallies,
             frequencies,
             slices,
@@ -311,7 +313,7 @@ impl Engine {
             pushed_out,
             crowded,
             ..
-        } = part;
+        } = result;
         self.pushed_out += pushed_out;
         self.crowded += crowded;
         self.messages.append(messages);

@@ -6,7 +6,7 @@ use crate::rows::Key;
 
 /// The rows of one block: columns of equal length, and the meaning of the codes.
 #[derive(Debug, Default)]
-pub struct Coded {
+pub struct PaletteBlock {
     ts: Vec<i64>,
     payload: Vec<u32>,
     code: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct Coded {
     span: Option<(i64, i64)>,
 }
 
-impl Coded {
+impl PaletteBlock {
     /// Decodes the block at the start of `bytes`, replacing the content; returns its header and
     /// its length. `None` where it is not a block, or its rows cannot be represented this way:
     /// [`crate::rows::Rows::push_block`] tells which. Never panics, whatever the bytes are.
@@ -70,10 +70,10 @@ impl Coded {
     }
 }
 
-impl Sink for Coded {
+impl Sink for PaletteBlock {
     fn palette(&mut self, words: &[u32]) -> Option<()> {
         for &word in words {
-            self.keys.push(Key::of(word)?);
+            self.keys.push(Key::from_word(word)?);
         }
         Some(())
     }
@@ -103,7 +103,7 @@ impl Sink for Coded {
 mod tests {
     use undertick_ring::{DeschedFlag, Kind, Record};
 
-    use super::Coded;
+    use super::PaletteBlock;
     use crate::block::{BlockHeader, Next, encode};
     use crate::rows::Rows;
 
@@ -140,11 +140,11 @@ mod tests {
     /// The codes give the same as the rows.
     #[test]
     fn codes_say_what_rows_say() {
-        let (mut coded, mut rows) = (Coded::default(), Rows::default());
+        let (mut palette_block, mut rows) = (PaletteBlock::default(), Rows::default());
         for (n, events) in [(1, 1), (127, 3), (128, 1), (129, 3), (8192, 9)] {
             let kinds = [Kind::Begin, Kind::End, Kind::Instant];
             let bytes = block((0..n).map(|i| record(i, &kinds, events)));
-            let (header, length) = coded.decode(&bytes).unwrap();
+            let (header, length) = palette_block.decode(&bytes).unwrap();
             assert_eq!(
                 (header.ring, header.records, length),
                 (3, n as u32, bytes.len())
@@ -152,13 +152,13 @@ mod tests {
             rows.clear();
             rows.push_block(&bytes);
             let rows = rows.of_ring();
-            assert_eq!(coded.ts(), rows.ts);
+            assert_eq!(palette_block.ts(), rows.ts);
             let readings = || rows.ts.iter().copied();
-            assert_eq!(coded.span(), readings().min().zip(readings().max()));
-            let keys: Vec<_> = coded
+            assert_eq!(palette_block.span(), readings().min().zip(readings().max()));
+            let keys: Vec<_> = palette_block
                 .code()
                 .iter()
-                .map(|&code| coded.keys()[usize::from(code)])
+                .map(|&code| palette_block.keys()[usize::from(code)])
                 .collect();
             assert!(
                 keys.iter()
@@ -176,7 +176,7 @@ mod tests {
                     .eq(rows.descheduled.iter().copied())
             );
             assert!(
-                coded
+                palette_block
                     .payload()
                     .iter()
                     .map(|&p| i64::from(p))
@@ -185,8 +185,8 @@ mod tests {
             // Some of them as rows, too.
             let mut again = Rows::default();
             let half = n as usize / 2;
-            again.push_coded(header, &coded, half..n as usize);
-            again.push_coded(header, &coded, 0..half);
+            again.push_palette_block(header, &palette_block, half..n as usize);
+            again.push_palette_block(header, &palette_block, 0..half);
             let again = again.of_ring();
             let turned = |at: usize| (at + half) % n as usize;
             for at in 0..n as usize {
@@ -202,30 +202,30 @@ mod tests {
     /// Continuations, more words than codes, and bytes that are not a block.
     #[test]
     fn what_cannot_be_said_by_codes() {
-        let mut coded = Coded::default();
+        let mut palette_block = PaletteBlock::default();
         let kinds = [Kind::Instant, Kind::Continuation];
         assert_eq!(
-            coded.decode(&block((0..9).map(|i| record(i, &kinds, 2)))),
+            palette_block.decode(&block((0..9).map(|i| record(i, &kinds, 2)))),
             None
         );
         let bytes = block((0..900).map(|i| record(i, &[Kind::Begin], 300)));
-        assert_eq!(coded.decode(&bytes), None);
-        assert_eq!(coded.decode(&[]), None);
+        assert_eq!(palette_block.decode(&bytes), None);
+        assert_eq!(palette_block.decode(&[]), None);
         let mut bytes = block((0..9).map(|i| record(i, &[Kind::Begin], 2)));
-        assert!(coded.decode(&bytes).is_some());
+        assert!(palette_block.decode(&bytes).is_some());
         bytes[60] ^= 1;
-        assert_eq!(coded.decode(&bytes), None);
+        assert_eq!(palette_block.decode(&bytes), None);
     }
 
     /// A position outside the palette, with a valid checksum, is rejected.
     #[test]
     fn places_outside_the_palette() {
         let mut bytes = block((0..9).map(|i| record(i, &[Kind::Begin], 2)));
-        assert!(Coded::default().decode(&bytes).is_some());
+        assert!(PaletteBlock::default().decode(&bytes).is_some());
         *bytes.last_mut().unwrap() = 200; // the last record's place
         let check = crc32fast::hash(&bytes[8..]);
         bytes[4..8].copy_from_slice(&check.to_le_bytes());
-        assert_eq!(Coded::default().decode(&bytes), None);
+        assert_eq!(PaletteBlock::default().decode(&bytes), None);
         let mut rows = Rows::default();
         assert_eq!(rows.push_block(&bytes), (Next::Damaged, 0));
         assert!(rows.is_empty());

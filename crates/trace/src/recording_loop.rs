@@ -1,7 +1,7 @@
 //! What recording a started program and recording a running one have in common: the trace
 //! directory, the loop that drains, and the end.
 
-mod about;
+mod description;
 
 use std::fs::File;
 use std::os::fd::RawFd;
@@ -15,20 +15,20 @@ use undertick_ring::Overflow;
 
 use crate::accounts::{ACCOUNTS_FILE, Program};
 use crate::collector::Collector;
+use crate::finalize::{self, MANIFEST_FILE, RAW_FILE};
 use crate::finish::Ended;
 use crate::functions::Recorded;
-use crate::keep::{self, MANIFEST_FILE, RAW_FILE};
 use crate::kernel::raw::RAW_KERNEL_FILE;
-use crate::kernel::{self, Length, Of, Watcher, Watching};
+use crate::kernel::{self, Length, Target, Watcher, Watching};
 use crate::manifest::{self, Manifest};
 use crate::perturbation::{self, Levels, Switcher};
-use crate::record::{About, Request, Tell, Watch};
+use crate::record::{OnManifest, RecordingProgress, Request, Watch};
 use crate::session::{Session, Settings};
 use crate::snapshot::{numbered, snapshot};
 use crate::trace_dir::TraceDir;
 use crate::{TraceError, session_identity};
-pub(crate) use about::{anchor, flight, merge_names};
-use about::{first_manifest, keep_manifest, moved, nothing_recorded};
+pub(crate) use description::{anchor, flight, merge_names};
+use description::{first_manifest, keep_manifest, moved, nothing_recorded};
 
 /// Pause between two rounds, unless the last one drained much: 1 ms of one thread at full speed
 /// is 1.5 MB in its ring.
@@ -39,7 +39,7 @@ const FLIGHT_PAUSE: Duration = Duration::from_millis(10);
 /// A round that drains more than this is followed by the next one without a pause.
 const BUSY_BYTES: u64 = 4 << 20;
 /// How often progress is reported.
-const TELL_EVERY: Duration = Duration::from_millis(200);
+const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 /// How often requested sampling rates are passed to the program.
 const RATES_EVERY: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ const LAST_ROUNDS: Duration = Duration::from_secs(10);
 type Snapshot = Result<PathBuf, String>;
 
 /// A recording in progress.
-pub(crate) struct Running {
+pub(crate) struct RecordingLoop {
     trace: TraceDir,
     /// The clock of the trace.
     clock: ClockId,
@@ -71,9 +71,9 @@ pub(crate) struct Running {
     started: Instant,
     /// How long earlier recorders, which were killed, had recorded.
     before: Duration,
-    told: Instant,
+    reported: Instant,
     passed_on: Instant,
-    about: Option<About>,
+    on_manifest: Option<OnManifest>,
     /// Results of snapshots that were requested by a signal.
     snapshots: (Sender<Snapshot>, Receiver<Snapshot>),
     /// Held while we record, so that any reader of the trace can see it.
@@ -84,7 +84,7 @@ pub(crate) struct Running {
     set_aside: u64,
 }
 
-impl Running {
+impl RecordingLoop {
     /// Makes the trace directory, opens the sources, and then lets `start` begin the program or
     /// attach to it. The kernel events are opened before the program starts, because it inherits
     /// them.
@@ -94,28 +94,29 @@ impl Running {
     pub(crate) fn begin<T>(
         request: &Request,
         session: Session,
-        of: Of,
+        target: Target,
         start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, Option<&Recorded>) -> Result<T, TraceError>,
     ) -> Result<(Self, T), TraceError> {
         let trace = TraceDir::make(&request.trace)?;
-        let opened = Self::open(request, &trace, session, of).and_then(|(mut running, kernel)| {
-            let announces = kernel.as_ref().and_then(Watcher::child_announces);
-            running.kernel = kernel.map(Watcher::watch).transpose()?;
-            match start(&running.session, announces, running.functions.as_ref()) {
-                Ok(started) => {
-                    if running.session.is_attached() {
-                        running.started = Instant::now(); // what came before was not recorded
+        let opened =
+            Self::open(request, &trace, session, target).and_then(|(mut recording, kernel)| {
+                let announces = kernel.as_ref().and_then(Watcher::child_announces);
+                recording.kernel = kernel.map(Watcher::watch).transpose()?;
+                match start(&recording.session, announces, recording.functions.as_ref()) {
+                    Ok(started) => {
+                        if recording.session.is_attached() {
+                            recording.started = Instant::now(); // what came before was not recorded
+                        }
+                        Ok((recording, started))
                     }
-                    Ok((running, started))
+                    Err(error) => {
+                        // Waits until what was opened is given back.
+                        recording.switcher.map(Switcher::finish);
+                        recording.kernel.and_then(Watching::finish);
+                        Err(error)
+                    }
                 }
-                Err(error) => {
-                    // Waits until what was opened is given back.
-                    running.switcher.map(Switcher::finish);
-                    running.kernel.and_then(Watching::finish);
-                    Err(error)
-                }
-            }
-        });
+            });
         if opened.is_err() {
             remove_empty(&request.trace);
         }
@@ -126,7 +127,7 @@ impl Running {
         request: &Request,
         trace: &TraceDir,
         session: Session,
-        of: Of,
+        target: Target,
     ) -> Result<(Self, Option<Watcher>), TraceError> {
         let facts = &request.facts;
         let started = Instant::now();
@@ -135,19 +136,19 @@ impl Running {
         let functions = (request.functions.as_ref())
             .map(|functions| functions.start(session.dir(), trace.path()))
             .transpose()?;
-        let (epochs, told) = request.perturbation.as_ref().map(|_| channel()).unzip();
+        let (epochs, switches) = request.perturbation.as_ref().map(|_| channel()).unzip();
         let length = length_of(&request.settings);
-        let (kernel, about) =
-            Watcher::start(request.kernel, trace, facts, told, of, length)?.unzip();
-        manifest.kernel = about;
+        let (kernel, description) =
+            Watcher::start(request.kernel, trace, facts, switches, target, length)?.unzip();
+        manifest.kernel = description;
         let raw = trace.join(RAW_FILE);
         let mut collector = Collector::new(&session, trace)?;
         let lock = (trace.read(RAW_FILE)).map_err(TraceError::io(&raw, "cannot open"))?;
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         // After the lock: with its manifest the directory is a trace, and a process that finds it
         // unlocked would finish it.
-        keep::write_manifest(trace, &manifest)?;
-        keep::set_manifest_aside(trace, &manifest, 0, 0);
+        finalize::write_manifest(trace, &manifest)?;
+        finalize::set_manifest_aside(trace, &manifest, 0, 0);
         let plan = request.perturbation.as_ref().map(|wanted| {
             let levels = Levels::new(wanted.clone(), facts.rate.claim.rate.ns_per_tick());
             levels.start(|event, is_kept| session.keep(event, is_kept));
@@ -171,7 +172,7 @@ impl Running {
             }
             None => None,
         };
-        let running = Self {
+        let recording = Self {
             trace: trace.clone(),
             clock: facts.clock,
             given: request.names.clone(),
@@ -183,15 +184,15 @@ impl Running {
             functions,
             started,
             before: Duration::ZERO,
-            told: started,
+            reported: started,
             passed_on: started,
-            about: None,
+            on_manifest: None,
             snapshots: channel(),
             lock,
             ended: None,
             set_aside: 0,
         };
-        Ok((running, kernel))
+        Ok((recording, kernel))
     }
 
     /// Continues a recording after its recorder was killed; `lock` is the lock of its raw file.
@@ -235,9 +236,9 @@ impl Running {
             functions: None,
             started: now,
             before,
-            told: now,
+            reported: now,
             passed_on: now,
-            about: None,
+            on_manifest: None,
             snapshots: channel(),
             lock,
             ended: None,
@@ -256,8 +257,8 @@ impl Running {
         }
         kernel::raw::set_aside(&self.trace)?;
         let length = length_of(self.session.settings());
-        let (wanted, of) = (kernel::Wanted::Auto, Of::Running(pid));
-        let watcher = Watcher::start(wanted, &self.trace, facts, None, of, length)?;
+        let (wanted, target) = (kernel::Wanted::Auto, Target::Running(pid));
+        let watcher = Watcher::start(wanted, &self.trace, facts, None, target, length)?;
         if let Some((mut watcher, _)) = watcher {
             watcher.has_missed();
             self.kernel = Some(watcher.watch()?);
@@ -282,24 +283,24 @@ impl Running {
     }
 
     /// Drains all rings once and reports progress now and then; returns the bytes drained.
-    pub(crate) fn round(&mut self, told: &mut dyn FnMut(Tell)) -> u64 {
+    pub(crate) fn round(&mut self, progress: &mut dyn FnMut(RecordingProgress)) -> u64 {
         let moved = self.collector.round(&self.session, false);
-        if self.told.elapsed() >= TELL_EVERY {
-            self.told = Instant::now();
-            let progress = self.collector.progress(&self.session);
-            told(Tell::Recording(
-                progress,
+        if self.reported.elapsed() >= REPORT_EVERY {
+            self.reported = Instant::now();
+            let counts = self.collector.progress(&self.session);
+            progress(RecordingProgress::Recording(
+                counts,
                 self.before + self.started.elapsed(),
             ));
-            self.tell_about();
+            self.pass_manifest();
         }
         for made in self.snapshots.1.try_iter() {
-            told(Tell::Snapshot(made));
+            progress(RecordingProgress::Snapshot(made));
         }
         if self.passed_on.elapsed() >= RATES_EVERY {
             self.passed_on = Instant::now();
             self.session.pass_rates_on();
-            self.session.tell_of_doors();
+            self.session.write_attach_page_state();
             self.set_manifest_aside();
         }
         moved
@@ -311,7 +312,7 @@ impl Running {
         if rings + names > self.set_aside {
             // More than is needed now: the reservation is not renewed for each ring.
             self.set_aside = (rings + names) * 3 / 2 + 64;
-            keep::set_manifest_aside(&self.trace, &self.manifest, rings * 2, names * 2);
+            finalize::set_manifest_aside(&self.trace, &self.manifest, rings * 2, names * 2);
         }
     }
 
@@ -339,33 +340,39 @@ impl Running {
     /// Starts a snapshot beside the trace, with the first number that is free. The recording
     /// continues; the result is reported later.
     pub(crate) fn snapshot(&mut self) {
-        let (trace, told) = (self.trace.path_now(), self.snapshots.0.clone());
+        let (trace, results) = (self.trace.path_now(), self.snapshots.0.clone());
         std::thread::spawn(move || {
             let out = numbered(&trace);
             let made = snapshot(&trace, &out, &mut |_| {});
-            let _ = told.send(made.map(|_| out).map_err(|error| error.to_string()));
+            let _ = results.send(made.map(|_| out).map_err(|error| error.to_string()));
         });
     }
 
     /// Passes the records to a watcher while they arrive; returns the pause between two rounds.
     pub(crate) fn watched(&mut self, watch: Option<Watch>) -> Duration {
-        let Some(Watch { every, tap, about }) = watch else {
+        let Some(Watch {
+            every,
+            tap,
+            on_manifest,
+        }) = watch
+        else {
             return PAUSE;
         };
         self.collector.tap = Some(tap);
-        self.about = about;
-        self.tell_about();
+        self.on_manifest = on_manifest;
+        self.pass_manifest();
         every
     }
 
-    fn tell_about(&mut self) {
-        let Some(about) = &mut self.about else {
+    /// Passes the manifest to the watcher, with the names that the program has given so far.
+    fn pass_manifest(&mut self) {
+        let Some(on_manifest) = &mut self.on_manifest else {
             return;
         };
         let (names, threads) = self.session.names();
         self.manifest.names = merge_names(names, &self.given);
         self.manifest.threads = threads;
-        about(&self.manifest);
+        on_manifest(&self.manifest);
     }
 
     /// Writes down which process is recorded, for a recorder that resumes if we are killed.
@@ -396,7 +403,7 @@ impl Running {
                 std::thread::sleep(PAUSE);
                 self.collector.round(&self.session, false);
             }
-            self.session.close_doors();
+            self.session.leave_attach_pages();
         }
         // A program that keeps making rings must not delay the end.
         let since = Instant::now();
@@ -415,7 +422,7 @@ impl Running {
     pub(crate) fn finish(
         mut self,
         exit: manifest::Exit,
-        told: &mut dyn FnMut(Tell),
+        progress: &mut dyn FnMut(RecordingProgress),
     ) -> Result<Manifest, TraceError> {
         let with_functions = self.functions.is_some();
         let pairs = self.switcher.take().map(Switcher::finish);
@@ -452,8 +459,8 @@ impl Running {
             )(error));
         }
         // The lock is held until all is done, so that no other process finishes it too.
-        let finished = keep::finish(&trace, &mut manifest, &mut |share| {
-            told(Tell::Keeping(share))
+        let finished = finalize::finish(&trace, &mut manifest, &mut |share| {
+            progress(RecordingProgress::Finalizing(share))
         });
         drop(lock);
         finished?;

@@ -8,7 +8,7 @@ use crate::cost::span_cost;
 
 /// A correction by the pairs beside each sample.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside {
+pub(crate) struct PairCorrection {
     pub(crate) correction: Correction,
     /// Uncertainty of its constant, ns.
     pub(crate) error: Cost,
@@ -29,7 +29,7 @@ const DRIFT_SLOPE: f64 = 1.5;
 /// Uncertainty of a drift, as its share: slopes from 1 to 2.
 pub(crate) const DRIFT_ERROR: f64 = 1.0 / 3.0;
 
-impl Beside {
+impl PairCorrection {
     /// Half of both pairs, as published; `bias` is what is known to remain, and is not
     /// subtracted.
     pub(crate) fn published(name: &'static str, bias: Option<&PairedCost>) -> Self {
@@ -44,7 +44,7 @@ impl Beside {
 
     /// The constant cost of spans with pairs, independent of what their pairs show.
     pub(crate) fn constant(paired: &PairedCost, ns_per_tick: f64) -> Self {
-        let cost = Cost::of(&paired.span.dosed_ns);
+        let cost = Cost::from_estimate(&paired.span.dosed_ns);
         Self {
             // The fence applies to what the pairs show of drift.
             correction: Correction {
@@ -63,7 +63,7 @@ impl Beside {
             ..constant
         };
         let (hull, disputed) = span_cost(&paired.span, true);
-        let dosed = Cost::of(&paired.span.dosed_ns);
+        let dosed = Cost::from_estimate(&paired.span.dosed_ns);
         let small = Cost {
             below: error.below + (hull.below - dosed.below).max(0.0),
             above: error.above + (hull.above - dosed.above).max(0.0),
@@ -91,7 +91,7 @@ impl Beside {
 
     /// Fitted shares, and the constant that known doses require.
     pub(crate) fn fitted(paired: &PairedCost, ns_per_tick: f64) -> Self {
-        let constant = Cost::of(&paired.constant_ns);
+        let constant = Cost::from_estimate(&paired.constant_ns);
         Self {
             correction: Correction {
                 constant: constant.value / ns_per_tick,

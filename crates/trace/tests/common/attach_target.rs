@@ -1,4 +1,4 @@
-//! Programs that run already when a recorder comes, and say what they wrote.
+//! Programs that run already when a recorder attaches, and that report what they wrote.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use super::{Row, payloads, program, request, rows, settings};
 /// What a program says it wrote, by thread and event.
 pub type Said = BTreeMap<(i32, i32), u64>;
 
-/// A program that does what it is told.
+/// A program that executes commands from its standard input.
 pub struct Program {
     pub child: Child,
     pub said: BufReader<ChildStdout>,
@@ -31,7 +31,7 @@ impl Program {
             .unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
         let mut program = Self { child, said };
-        program.tell("ready 0"); // its doors are made before it reads
+        program.tell("ready 0"); // its attach pages are made before it reads
         program
     }
 
