@@ -1,33 +1,33 @@
-/* undertick.h - records what a program does at about the price of reading the
- * clock. C11 and C++17, one header, nothing to link.
+/* undertick.h - records what a program does, at about the price of reading the clock. C11 and
+ * C++17, one header, no library to link.
  *
  *     #include "undertick.h"
  *     ...
  *     { UT_SCOPE("parse");  parse(); }
  *
- *     enum { COMMIT = 1 }; // or with numbers of your own, below 16384
+ *     enum { COMMIT = 1 }; // or with numbers that you choose, below 16384
  *     ut_name(COMMIT, "commit");
  *     ut_begin(COMMIT);  commit();  ut_end(COMMIT);
  *
  *     $ undertick record -o my.ut -- ./program
  *     $ undertick report my.ut
  *
- * Without a session (the program started by hand) every call costs one
- * predictable branch, until `undertick record --pid PID` comes to a program that
- * runs. Built with UNDERTICK_DISABLE it leaves no code; with UNDERTICK_NO_ATTACH,
- * or started with UNDERTICK_ATTACH=0, it records only when started by `record`.
+ * Without a session (the program is started by hand) each call costs one predictable branch, until
+ * `undertick record --pid PID` attaches to the running program. Built with UNDERTICK_DISABLE it
+ * leaves no code. With UNDERTICK_NO_ATTACH, or started with UNDERTICK_ATTACH=0, it records only
+ * when started by `record`.
  *
- * Each thread owns a ring in shared memory; an event is one 16-byte record: no
- * lock, no system call, no allocation. Calls are safe in signal handlers,
- * after fork, in threads that end, and in several dlopen()ed libraries at once.
- * The layout is docs/format.md; the Rust recorder is held to the same bytes.
+ * Each thread has its own ring in shared memory. An event is one 16-byte record and needs no lock,
+ * no system call and no allocation. Calls are safe in signal handlers, after fork, in threads that
+ * end, and in several dlopen()ed libraries at once. docs/format.md describes the layout; the Rust
+ * recorder writes the same bytes.
  *
- * Built with UNDERTICK_CARD=ADDRESS each call is one store to an event card
- * (hw/event_card) that is mapped there, on any machine, without a library or a
- * system; ADDRESS may be a constant or an expression, such as a mapped pointer.
+ * Built with UNDERTICK_CARD=ADDRESS each call is one store to an event card (hw/event_card) that is
+ * mapped there, on any machine, without a library or an operating system. ADDRESS may be a constant
+ * or an expression, such as a mapped pointer.
  *
- * Linux on x86-64 and aarch64, GCC or Clang. Elsewhere the calls do nothing
- * and say so at compile time (define UNDERTICK_DISABLE to silence that).
+ * The header supports Linux on x86-64 and aarch64, with GCC or Clang. Elsewhere the calls do
+ * nothing, and a warning at compile time reports that (define UNDERTICK_DISABLE to silence it).
  *
  * Licence: MIT or Apache-2.0, as you prefer. */
 #ifndef UNDERTICK_H
@@ -40,15 +40,16 @@
 #define UNDERTICK_DISABLE 1
 #endif
 
-/* No warnings of this file, however strict a program's own are. Its tests ask for them. */
+/* This header gives no warnings, however strict the program's own options are. Its tests request
+ * them. */
 #if defined(__GNUC__) && !defined(UNDERTICK_OWN_WARNINGS)
 #pragma GCC system_header
 #endif
 
 #ifdef UNDERTICK_DISABLE
 
-/* The arguments are never evaluated, so that nothing is left; they are named,
- * so that a variable used only here is not called unused. */
+/* The arguments are never evaluated, so that no code is left. They are named, so that a variable
+ * that is used only here causes no warning. */
 #define UT_NOTHING_(a, b) ((void)(0 && ((void)(a), (void)(b), 1)))
 #define ut_event(event, payload) UT_NOTHING_(event, payload)
 #define ut_event64(event, payload) UT_NOTHING_(event, payload)
@@ -75,8 +76,8 @@
 
 #elif defined(UNDERTICK_CARD)
 
-/* The address of a store says kind and event, its data is the payload; the card
- * adds the time and who stored. EVENT_BITS is a parameter of the card. */
+/* The address of a store encodes the kind and the event, and its data is the payload. The card adds
+ * the time and the master. EVENT_BITS is a parameter of the card. */
 #ifndef UNDERTICK_CARD_EVENT_BITS
 #define UNDERTICK_CARD_EVENT_BITS 16
 #endif
@@ -87,12 +88,12 @@
 static inline void ut_event(uint16_t event, uint32_t payload) { UT_CARD_STORE_(0, event, payload); }
 static inline void ut_begin(uint16_t event) { UT_CARD_STORE_(1, event, 0); }
 static inline void ut_end(uint16_t event) { UT_CARD_STORE_(2, event, 0); }
-/* The card reads the clock: all its spans cost one store. */
+/* The card reads the clock, so each kind of span costs one store. */
 #define ut_begin_fast(event) ut_begin(event)
 #define ut_end_fast(event) ut_end(event)
 static inline void ut_next(uint16_t from, uint16_t to) { UT_CARD_STORE_(3, from, to); }
-/* What is stored and loaded in a section stays in it, as the CPU sees it; when
- * the store reaches the card is the bus's affair. */
+/* As the CPU sees it, the stores and loads of a span stay inside it. When the store reaches the
+ * card depends on the bus. */
 static inline void ut_begin_ordered(uint16_t event) {
     UT_CARD_STORE_(5, event, 0);
     __sync_synchronize();
@@ -101,21 +102,21 @@ static inline void ut_end_ordered(uint16_t event) {
     __sync_synchronize();
     UT_CARD_STORE_(6, event, 0);
 }
-/* Every sampled span is recorded, and stands for itself. */
+/* Every sampled span is recorded and stands for one execution. */
 static inline void ut_begin_sampled(uint16_t event) { UT_CARD_STORE_(1, event, 1); }
 static inline void ut_end_sampled(uint16_t event) { UT_CARD_STORE_(2, event, 1); }
 #define ut_begin_paired(event) ut_begin_ordered(event)
 #define ut_end_paired(event) ut_end_ordered(event)
 /* A payload of the card has 32 bits: a wider one does not compile. */
 #define ut_event64(event, payload) ((void)sizeof(char[sizeof(payload) <= 4 ? 1 : -1]), ut_event((event), (uint32_t)(payload)))
-/* A program reads no clock here; names are given to undertick with --events. */
+/* A program reads no clock here. The option --events gives the names to undertick. */
 #define UT_NOT_ON_THE_CARD_(a, b) ((void)(0 && ((void)(a), (void)(b), 1)))
 #define ut_pair(event) UT_NOT_ON_THE_CARD_(event, 0)
 #define ut_sample_rate(event, one_in) UT_NOT_ON_THE_CARD_(event, one_in)
 #define ut_sample_seed(seed) UT_NOT_ON_THE_CARD_(seed, 0)
 #define ut_name(event, name) UT_NOT_ON_THE_CARD_(event, name)
 #define ut_thread_name(name) UT_NOT_ON_THE_CARD_(name, 0)
-/* The card knows numbers alone: whoever asks for a name's gets an error at compile time. */
+/* The card knows only numbers: asking for the number of a name is an error at compile time. */
 #define ut_number(name) ((uint16_t)sizeof(char[-1]))
 #define UT_SCOPE(name) ((void)sizeof(char[-1]))
 #define ut_enabled() 1
@@ -136,16 +137,16 @@ extern "C" {
 #define UT_LIKELY_(x) __builtin_expect(!!(x), 1)
 #define UT_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define UT_COMPILER_BARRIER_() __asm__ volatile("" ::: "memory")
-/* One instance per executable or library: merged by the linker, never shared
- * with another one that may have been built with another version. */
+/* There is one instance per executable or library. The linker merges it, and never shares it with
+ * another one that may have been built with another version. */
 #define UT_SHARED_ __attribute__((weak, visibility("hidden")))
-/* What lies inside measured sections is inlined, however often it is used: a
- * call costs 2.4 ns, and what is subtracted was measured without. */
+/* Code inside measured spans is inlined, however often it is used: a call costs 2.4 ns, and the
+ * subtracted cost was measured without it. */
 #define UT_HOT_ static inline __attribute__((always_inline, no_instrument_function))
 #define UT_COLD_ __attribute__((weak, visibility("hidden"), noinline, cold, no_instrument_function))
-/* Not inlined, and not rare enough to be made small instead of fast. */
+/* Not inlined, and not rare enough to be optimised for size. */
 #define UT_APART_ __attribute__((weak, visibility("hidden"), noinline, no_instrument_function))
-/* The recorder's own functions are none of the program's (-finstrument-functions). */
+/* The recorder's functions are not functions of the program (-finstrument-functions). */
 #define UT_INLINE_ static inline __attribute__((no_instrument_function))
 
 /* ---- layout: docs/format.md ------------------------------------------- */
@@ -153,10 +154,10 @@ extern "C" {
 #define UT_VERSION_ 2u
 #define UT_SEGMENT_BYTES_ ((uintptr_t)131072)
 #define UT_SEGMENT_MASK_ (UT_SEGMENT_BYTES_ - 1)
-#define UT_READS_ 8 /* of the clock, for a sample of what they cost */
-#define UT_PIECE_BYTES_ 16384u /* of a segment: as much as pages are taken for at a time */
+#define UT_READS_ 8 /* of the clock, in one sample of the read cost */
+#define UT_PIECE_BYTES_ 16384u /* bytes of a segment for which pages are taken at a time */
 #define UT_PIECE_MASK_ (UT_PIECE_BYTES_ - 1)
-#define UT_MAX_SEGMENTS_ 8192u /* of a ring */
+#define UT_MAX_SEGMENTS_ 8192u /* of one ring */
 #define UT_HEAD_BYTES_ ((uintptr_t)77824)
 #define UT_MOST_HEADS_ 8192u
 #define UT_MOST_SEGMENTS_ 524288u /* of all rings */
@@ -164,15 +165,15 @@ extern "C" {
 #define UT_POOL_MAGIC_ 0x31304c4f4f505455ull    /* "UTPOOL01" */
 #define UT_RING_MAGIC_ 0x3130474e49525455ull    /* "UTRING01" */
 #define UT_DOOR_MAGIC_ 0x3130524f4f445455ull    /* "UTDOOR01" */
-#define UT_DOOR_NAMES_ 65024u                   /* bytes of names that a door keeps */
+#define UT_DOOR_NAMES_ 65024u                   /* bytes of names that an attach page holds */
 #define UT_CPU_UNKNOWN_ 0x7ffu
 #define UT_RATES_ 128u       /* entries of the control page's table of rates */
 #define UT_CELLS_ 256u       /* cells of a ring, if it has any */
-#define UT_CELLS_AT_ 69632u  /* their place in its head */
+#define UT_CELLS_AT_ 69632u  /* offset of the cells in the head */
 #define UT_MOST_ONE_IN_ 65535u
 #define UT_CONTROL_BYTES_ 12288
-#define UT_SWITCHED_AT_ 4096u /* a bit for each event, after the control page */
-#define UT_UNORDERED_ 0x80000000u /* in the payload of a begin or an end: its reading waited for nothing */
+#define UT_SWITCHED_AT_ 4096u /* offset of the bits, one for each event, after the control page */
+#define UT_UNORDERED_ 0x80000000u /* in the payload of a begin or end: its reading did not wait */
 #define UT_SPANS_WAIT_ 1u         /* in a ring's head: the readings of other begins and ends waited */
 
 enum {
@@ -182,8 +183,8 @@ enum {
 enum { UT_WIDE_ = 1, UT_PAD_ = 2, UT_GAP_ = 3 };
 enum { UT_DESCHEDULED_ = 1, UT_DESCHEDULED_UNKNOWN_ = 2 };
 enum { UT_CLOCK_COUNTER_ = 1, UT_CLOCK_MONOTONIC_RAW_ = 2, UT_CLOCK_MONOTONIC_ = 3 };
-/* `on`, its lowest two bits; some: those whose bit is 0. Above them the number of
- * the session, 0 in a program that was started in one. */
+/* The lowest two bits of `on`. With UT_SOME_, the events whose bit is 0 are recorded. The bits
+ * above hold the number of the session, which is 0 in a program that was started in one. */
 enum { UT_OFF_ = 0, UT_ALL_ = 1, UT_SOME_ = 2, UT_MODE_ = 3 };
 enum { UT_GROW_ = 0, UT_DROP_ = 1, UT_OVERWRITE_ = 2, UT_BLOCK_ = 3 };
 
@@ -192,7 +193,7 @@ struct ut_control_ {
     uint32_t version, segment_bytes, clock, overflow, ring_segments, budget_segments;
     volatile uint32_t on, collector_alive;
     uint32_t one_in; /* rate of sampled spans that are not in `rates`; 0: 16 */
-    uint32_t heads;  /* of the pool */
+    uint32_t heads;  /* number of heads of the pool */
     uint64_t reserved0[3];
     uint64_t lost_no_ring; /* offset 72: written by writers */
     uint32_t names_lost, reserved6;
@@ -200,15 +201,15 @@ struct ut_control_ {
     uint64_t rates[UT_RATES_]; /* offset 1024: written by all */
 };
 
-/* One of a pool's queues: the collector puts numbers in, threads take them out. */
+/* One of a pool's queues: the collector puts numbers in, and threads take them out. */
 struct ut_queue_ {
     uint64_t taken, reserved0[7];
     uint64_t put, reserved1[7]; /* written by the collector */
 };
 enum { UT_HEADS_READY_, UT_HEADS_, UT_SEGMENTS_READY_, UT_SEGMENTS_, UT_QUEUES_ };
 
-/* The file that all rings of a session lie in; where the numbers in the queues are, the
- * heads and the segments follows from how many there are: see ut_map_pool_. */
+/* The file that contains all rings of a session. The number of heads and of segments determines the
+ * offsets of the numbers in the queues, of the heads and of the segments: see ut_map_pool_. */
 struct ut_pool_file_ {
     uint64_t magic;
     uint32_t version, next_ring, heads, segments;
@@ -229,31 +230,30 @@ struct ut_ring_ {
     uint32_t span_readings, reserved2; /* UT_SPANS_WAIT_ */
     uint64_t reserved1;
     uint64_t head, dropped, oldest; /* offset 64: written by the writer */
-    uint32_t reserved6, cells; /* cells: 0 none yet, UT_CELLS_, else there can be none */
+    uint32_t reserved6, cells; /* cells: 0: none yet, UT_CELLS_: present, else there can be none */
     struct ut_read_cost_ read_cost;
     uint64_t reserved3;
     uint64_t tail; /* offset 128: written by the collector */
-    uint32_t has_table, reserved4; /* has_table: of all uses the pages are there */
+    uint32_t has_table, reserved4; /* has_table: all uses have their pages */
     uint64_t reserved5[494];
-    uint64_t uses[UT_MAX_SEGMENTS_]; /* offset 4096: the segment's number and 1; 0: none */
+    uint64_t uses[UT_MAX_SEGMENTS_]; /* offset 4096: number of the segment, plus 1; 0: none */
 };
 
 /* What a ring knows of the sampled spans of one event. They have been executed
- * `last` + (b - l - `last` modulo 2^32) times, where l and b are the low and the
- * high half of `left`: l counts down at each begin and the one that makes it
- * negative is recorded. Stores are such that this holds whenever the program is
- * killed. */
+ * `last` + (b - l - `last` modulo 2^32) times, where l and b are the low and the high half of
+ * `left`. Each begin counts l down, and the begin that makes it negative is recorded. The order of
+ * stores keeps this true at whatever moment the program is killed. */
 struct ut_cell_ {
     uint64_t left;
-    uint32_t state;         /* event, UT_CLAIMED_, ... */
-    uint16_t one_in, timed; /* rate of the gap that runs, and of the last one recorded */
+    uint32_t state;         /* event and flags: UT_CLAIMED_, ... */
+    uint16_t one_in, timed; /* rate of the current gap, and of the last recorded span */
     uint64_t last;          /* executions up to the last recorded one */
-    uint32_t open;          /* recorded, by nesting depth: bit 0 innermost; 0: no recorded one is open */
+    uint32_t open;          /* recorded spans by depth: bit 0 innermost; 0: none is open */
     uint32_t deeper;        /* levels for which `open` has no bit */
 };
 enum { UT_CLAIMED_ = 0x10000, UT_OPEN_ = 0x20000, UT_BUSY_ = 0x40000 };
 
-struct ut_rseq_ { /* the kernel's struct rseq, as far as it is needed here */
+struct ut_rseq_ { /* the kernel's struct rseq, limited to the fields needed here */
     uint32_t cpu_id_start, cpu_id;
     volatile uint64_t rseq_cs;
 };
@@ -264,15 +264,15 @@ struct ut_name_ {
     char text[256];
 };
 
-/* How a recorder comes to a program that was started without one: a file of the
- * program's own without a name, a control page and then this. */
+/* The attach page, through which a recorder attaches to a program that was started without one: a
+ * file of the program in no directory, which contains a control page and then this structure. */
 struct ut_door_ {
     uint64_t magic;
     uint32_t version, serial; /* serial: number of the last session */
     int32_t holder;
     uint32_t names_used, names_lost, reserved0; /* names: written by the program */
     uint64_t reserved1[4];
-    char dir[200]; /* offset 64: of the session; empty: there is none */
+    char dir[200]; /* offset 64: the session's directory; empty: no session */
     uint64_t reserved2[31];
     char names[UT_DOOR_NAMES_]; /* offset 512 */
 };
@@ -295,115 +295,116 @@ _Static_assert(offsetof(struct ut_pool_file_, queues) == 128 && sizeof(struct ut
 
 /* ---- state ------------------------------------------------------------ */
 
-/* A session's pool as this process has it mapped. It lies before the mapping of the file. */
+/* A session's pool as this process has it mapped. This structure lies before the mapping of the
+ * file. */
 struct ut_pool_ {
     struct ut_pool_file_ *file;
-    uint8_t *written;            /* by segment: 1 when the collector has written its pages */
-    uintptr_t heads, segments;   /* where they start */
+    uint8_t *written;            /* per segment: 1 if the collector has written its pages */
+    uintptr_t heads, segments;   /* their first bytes */
     uint32_t head_count, segment_count;
-    uint32_t serial;             /* of the session */
-    uint32_t spare_head;         /* one that was taken and got no pages, and 1; 0: none */
-    uintptr_t bytes;             /* of both */
-    uintptr_t users;             /* rings of this process that lie in it */
-    struct ut_pool_ *before;     /* of an earlier session */
+    uint32_t serial;             /* number of the session */
+    uint32_t spare_head;         /* a head that was taken but got no pages, plus 1; 0: none */
+    uintptr_t bytes;             /* size of this and of the mapping */
+    uintptr_t users;             /* number of rings of this process that lie in it */
+    struct ut_pool_ *before;     /* pool of an earlier session */
 };
 
-/* The writing side of one ring. `base` + `cursor` is where the next record goes. A cursor
- * runs from one segment size to two, which means that the segment is full; 0: there is
- * none. One store ends an event: it moves the cursor and makes the state
- * UT_READY_, so whether an event was published can be told from cursor and head
- * whatever the instruction at which a signal handler jumped out of it. */
+/* The writing side of one ring. The next record is stored at `base` + `cursor`. A cursor runs from
+ * one segment size to two, which means that the segment is full; 0: there is no segment. One store
+ * ends an event: it moves the cursor and makes the state UT_READY_. Cursor and head therefore show
+ * whether an event was published, at whatever instruction a signal handler jumped out of it. */
 struct ut_writer_ {
     volatile uint32_t cursor;
-    volatile uint32_t state; /* what a signal handler that comes in looks at */
+    volatile uint32_t state; /* examined by a signal handler that interrupts */
     uint64_t to_position;    /* cursor + to_position = position in the stream */
     struct ut_ring_ *ring;
-    uintptr_t base;          /* of the segment that is being filled, less the segment size */
+    uintptr_t base;          /* address of the segment being filled, less the segment size */
     uint64_t next_use, oldest, gap;
     uint64_t drops;          /* `dropped` before the event that is being dropped */
     uint32_t allocated, continuations, max_segments;
-    uint32_t there;          /* bytes of the segment whose pages are there */
-    uint32_t spare;          /* a segment that was taken and got no pages, and 1; 0: none */
+    uint32_t there;          /* bytes of the segment whose pages are present */
+    uint32_t spare;          /* a segment that was taken but got no pages, plus 1; 0: none */
     struct ut_pool_ *pool;
 };
-/* Any other state: an event is being written, by a frame whose stack pointer has
- * these low 32 bits (a multiple of 8). */
+/* Any other state: an event is being written, by a frame whose stack pointer has these low 32 bits
+ * (a multiple of 8). */
 enum { UT_READY_ = 0, UT_NO_RING_ = 1, UT_MAKING_RING_ = 2, UT_ENDED_ = 3 };
-enum { UT_DROPPING_ = 8 }; /* as cursor */
+enum { UT_DROPPING_ = 8 }; /* a value of `cursor` */
 
 struct ut_thread_ {
     struct ut_rseq_ *rseq;
-    uint32_t on;               /* what `on` holds while all is recorded of the session that this thread has joined */
+    uint32_t on;               /* value of the switch while the joined session records all */
     uint32_t refused_in;       /* events until a session that could not be joined is tried again */
     struct ut_writer_ own;     /* the thread's ring */
-    struct ut_writer_ nested;  /* of a handler that interrupted a write */
-    uint32_t retry_in;         /* events until a failed ring is tried again */
-    uint64_t again[3];         /* what a slow path has read anew: timestamp, second reading, CPU */
-    /* Where `own`s cells lie, less the address of `ut_no_cells_`: a page of the
-     * thread's own that fork() fills with zeros, or `ut_no_offset_`. */
+    struct ut_writer_ nested;  /* the ring of handlers that interrupt a write */
+    uint32_t retry_in;         /* events until a ring that could not be made is tried again */
+    uint64_t again[3];         /* new readings of a slow path: timestamp, second reading, CPU */
+    /* Address of the cells of `own`, less the address of `ut_no_cells_`. It is in a private page of
+     * the thread that fork() fills with zeros, or it is `ut_no_offset_`. */
     uintptr_t *cells;
-    uint64_t random;           /* of the gaps; 0: not seeded yet */
+    uint64_t random;           /* state of the generator of gaps; 0: not seeded yet */
     uintptr_t *spare;          /* the page of `cells` while it is not used */
     struct ut_pool_ *held[2];  /* pools of rings that were given up, see ut_give_up_ */
-    uint32_t interrupted;      /* points that found `own` being written */
-    uint32_t ends;             /* times that the thread's destructor was called */
+    uint32_t interrupted;      /* number of points that found `own` being written */
+    uint32_t ends;             /* number of times that the thread's destructor was called */
 };
 
 struct ut_process_ {
     /* Points at the collector's switch in a session, else at `zero`. */
     volatile uint32_t *on;
-    /* 1, on a page that fork() fills with zeros in the child; always 0 where it does
-     * not: then each point goes the slow way, which asks for the number of the process. */
+    /* Points at 1, on a page that fork() fills with zeros in the child. It is always 0 where fork()
+     * does not: then each point takes the slow path, which asks for the number of the process. */
     volatile uint32_t *same_process;
-    uint32_t by_pid;           /* whose rings these are, or 0: told by the page */
+    uint32_t by_pid;           /* process that owns these rings, or 0: the page tells */
     uint32_t clock;
     uint32_t zero;
-    uint32_t pid_namespace;    /* inode number, low half; 0: not asked for yet, or not known */
+    uint32_t pid_namespace;    /* inode number, low half; 0: not requested yet, or not known */
     struct ut_control_ *control;
-    /* What a thread's rseq_cs points at while it was not descheduled. */
+    /* Value of a thread's rseq_cs while it was not descheduled. */
     uint64_t armed;
     pthread_key_t key;
     int has_key;
     int door_fd;
-    long door_pid;             /* who made it */
+    long door_pid;             /* the process that made it */
     uint64_t door_inode;
-    struct ut_door_ *door;     /* of a program that was started without a session */
-    uint64_t *place;           /* in the registry, or NULL: see ut_registry_ */
-    uint64_t *names;           /* of all instances, or NULL: see ut_number */
-    char dir[200];             /* of the others */
+    struct ut_door_ *door;     /* attach page of a program that was started without a session */
+    uint64_t *place;           /* entry in the registry, or NULL: see ut_registry_ */
+    uint64_t *names;           /* numbers of names of all instances, or NULL: see ut_number */
+    char dir[200];             /* the session's directory in other programs */
 };
 
-/* The second of an instance's two private pages: the mark of the scheduler, and what
- * the instance has mapped, for the next one that is loaded after it is gone. */
+/* The second of an instance's two private pages. It contains the mark of the scheduler, and the
+ * instance's mappings, for the next instance that is loaded after this one is unloaded. */
 enum { UT_PAGES_ = 8192, UT_OWN_RINGS_ = 256, UT_OWN_PAGES_ = 120 };
 struct ut_mapped_ {
-    uint64_t section[128];          /* of the mark */
-    uint64_t control, bytes;        /* the control page, with a door's what follows it */
+    uint64_t section[128];          /* critical section of the mark */
+    uint64_t control, bytes;        /* the control page, bytes with those of an attach page */
     uint64_t rings[UT_OWN_RINGS_];  /* see ut_noted_; 0: free */
-    uint64_t pages[UT_OWN_PAGES_];  /* of cells */
+    uint64_t pages[UT_OWN_PAGES_];  /* pages of cells */
 };
 
-/* The first one, which fork() fills with zeros in the child, as it unmaps the pool there. */
+/* The first private page, which fork() fills with zeros in the child, where it also unmaps the
+ * pool. */
 struct ut_wiped_ {
     volatile uint32_t same_process;
-    uint32_t at_pools;              /* threads that look for a pool, or unmap one */
-    struct ut_pool_ *pool;          /* of the last session */
+    uint32_t at_pools;              /* number of threads that look for a pool, or unmap one */
+    struct ut_pool_ *pool;          /* pool of the last session */
 };
 
-/* Where the instances of a process (an executable, libraries) are found, at an address
- * that nothing else takes: the private pages of each; the lowest bit says that it was
- * unloaded. A program that loads and unloads a library again and again would else have
- * more mappings each time: at its end an instance cannot unmap what it has, since it may
- * be the end of the program, with threads that record still. */
+/* The registry, at an address that nothing else takes: the private pages of each instance of a
+ * process (an executable, libraries). The lowest bit of an entry means that the instance was
+ * unloaded. A program that repeatedly loads and unloads a library would otherwise have more
+ * mappings each time. At its end an instance cannot unmap its memory, since this may be the end of
+ * the program, with threads that still record. */
 #define UT_REGISTRY_AT_ 0x200055540000ull
 #define UT_REGISTRY_MAGIC_ 0x3230474552545455ull /* "UTTREG02" */
 enum { UT_INSTANCES_ = 500 };
-/* And the numbers of names: see ut_number. */
+/* The table of the numbers of names: see ut_number. */
 #define UT_NAMES_AT_ 0x200055550000ull
 #define UT_NAMES_MAGIC_ 0x3130454d414e5455ull /* "UTNAME01" */
 enum { UT_FIRST_NAME_ = 0x4000, UT_OTHER_NAMES_ = 0x7fff, UT_NAMES_ = UT_OTHER_NAMES_ - UT_FIRST_NAME_ };
 struct ut_registry_ {
-    uint64_t magic, pid; /* pid: a child has a copy, which says nothing of it */
+    uint64_t magic, pid; /* pid: a child has a copy, which says nothing about the child */
     uint64_t instances[UT_INSTANCES_];
 };
 #ifdef __cplusplus
@@ -421,7 +422,7 @@ UT_SHARED_ __thread struct ut_thread_ ut_thread = {
 
 /* ---- system calls ------------------------------------------------------ */
 
-/* Raw, so that errno is untouched and no feature macro of the program decides
+/* Makes a raw system call, so that errno is untouched and no feature macro of the program decides
  * what is declared. Results below 0 are negated error numbers. */
 UT_INLINE_ long ut_syscall_(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__x86_64__)
@@ -462,9 +463,9 @@ enum { UT_SYS_WRITE_ = 64, UT_SYS_CLOSE_ = 57, UT_SYS_MMAP_ = 222, UT_SYS_MPROTE
 enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 02000000,
        UT_AT_FDCWD_ = -100, UT_PROT_RW_ = 3, UT_MAP_SHARED_ = 1, UT_MAP_PRIVATE_ = 2, UT_MAP_FIXED_ = 16, UT_MAP_ANONYMOUS_ = 32,
        UT_MAP_NORESERVE_ = 0x4000, UT_MAP_FIXED_NOREPLACE_ = 0x100000, UT_MADV_DONTFORK_ = 10, UT_MADV_WIPEONFORK_ = 18, UT_MADV_POPULATE_WRITE_ = 23, UT_EEXIST_ = 17, UT_MADV_REMOVE_ = 9,
-       UT_MADV_NONE_ = 0x7ead, /* no advice */
+       UT_MADV_NONE_ = 0x7ead, /* an advice that no kernel knows */
        UT_AT_SYMLINK_NOFOLLOW_ = 0x100, UT_AT_EMPTY_PATH_ = 0x1000, UT_F_DUPFD_CLOEXEC_ = 1030, UT_F_ADD_SEALS_ = 1033,
-       UT_SEAL_SIZE_ = 7, /* no sealing, shrinking, growing from here on */
+       UT_SEAL_SIZE_ = 7, /* no more sealing, shrinking or growing */
        UT_MFD_ = 3,       /* closed on exec, sealable */
        UT_MFD_NOEXEC_ = 8, UT_AT_PAGESZ_ = 6, UT_AT_SECURE_ = 23, UT_RLIMIT_FSIZE_ = 1, UT_STAT_SIZE_ = 6 /* in words of 8 bytes */ };
 
@@ -474,11 +475,11 @@ enum { UT_O_RDWR_ = 2, UT_O_WRONLY_ = 1, UT_O_APPEND_ = 02000, UT_O_CLOEXEC_ = 0
 #endif
 #endif
 #ifdef __SANITIZE_THREAD__
-/* The sanitizer must see it: the next thread's memory may have the same address. */
+/* The sanitizer must see this call: the next thread's memory may have the same address. */
 extern int ut_munmap_(long address, long bytes) __asm__("munmap");
 UT_INLINE_ void ut_unmap_(long address, long bytes) { ut_munmap_(address, bytes); }
-/* What a thread leaves in the pool another one gets through the collector, which it does
- * not see. */
+/* The sanitizer does not see the collector, through which memory of the pool passes from one thread
+ * to another. */
 extern void ut_tsan_release_(void *address) __asm__("__tsan_release");
 extern void ut_tsan_acquire_(void *address) __asm__("__tsan_acquire");
 #define UT_LEAVES_(pool) ut_tsan_release_(pool)
@@ -489,7 +490,7 @@ UT_INLINE_ void ut_unmap_(long address, long bytes) { ut_syscall_(UT_SYS_MUNMAP_
 #define UT_GETS_(pool) ((void)(pool))
 #endif
 
-/* By its assembler name, because <time.h> declares it only under some macros. */
+/* Declared by its assembler name, because <time.h> declares it only under some macros. */
 extern int ut_clock_gettime_(int clock, int64_t *seconds_nanoseconds) __asm__("clock_gettime");
 extern char *ut_secure_getenv_(const char *name) __asm__("secure_getenv");
 extern unsigned long ut_getauxval_(unsigned long type) __asm__("getauxval");
@@ -504,7 +505,7 @@ UT_COLD_ uint64_t ut_slow_clock_(void) {
     return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
-/* Only for a counter, not ordered. */
+/* Reads the counter without waiting; only for a counter. */
 UT_HOT_ uint64_t ut_counter_(void) {
 #if defined(__x86_64__)
     uint32_t low, high;
@@ -517,7 +518,7 @@ UT_HOT_ uint64_t ut_counter_(void) {
 #endif
 }
 
-/* Nothing after it starts before all that is before it has been executed. */
+/* Lets nothing after it start before everything before it has been executed. */
 UT_HOT_ void ut_fence_(void) {
 #if defined(__x86_64__)
     __asm__ volatile("lfence" ::: "memory");
@@ -526,8 +527,8 @@ UT_HOT_ void ut_fence_(void) {
 #endif
 }
 
-/* After all that comes before it; only for a counter. Where the same instruction
- * says which CPU it was (Linux keeps that in the low 12 bits), so does `cpu`. */
+/* Reads the counter after everything before it has been executed; only for a counter. `cpu` is the
+ * CPU of the reading where the same instruction gives it (Linux keeps it in the low 12 bits). */
 UT_HOT_ uint64_t ut_counter_after_(uint32_t *cpu) {
 #if defined(__x86_64__)
     uint32_t low, high, aux;
@@ -542,8 +543,8 @@ UT_HOT_ uint64_t ut_counter_after_(uint32_t *cpu) {
 #endif
 }
 
-/* Two of them with nothing between; one piece of code, so that a pair costs the
- * same whatever the compiler. Returns the first. */
+/* Reads the counter twice with nothing between, in one piece of code, so that a pair costs the same
+ * with every compiler. Returns the first reading. */
 UT_HOT_ uint64_t ut_counter_pair_(uint64_t *second) {
     uint64_t first;
 #if defined(__x86_64__)
@@ -574,21 +575,21 @@ UT_INLINE_ void ut_path_(char *out, const char *name) {
     *out = 0;
 }
 
-/* Bytes that a file of this process may have. Whoever asks for more gets a signal
- * that ends the program, so nobody does. */
+/* Returns the maximum file size of this process, bytes. A program that exceeds it gets a signal
+ * that ends it, so it is never exceeded. */
 UT_COLD_ uint64_t ut_file_limit_(void) {
     uint64_t limit[2] = {0, 0};
     if (ut_syscall_(UT_SYS_PRLIMIT64_, 0, UT_RLIMIT_FSIZE_, 0, (long)limit, 0, 0) != 0) return ~0ull;
     return limit[0];
 }
 
-/* What this instance has mapped; NULL before it has anything. */
+/* Returns the mappings of this instance; NULL before it has any. */
 UT_INLINE_ struct ut_mapped_ *ut_mapped_here_(void) {
     return ut_process.armed == 0 ? NULL : (struct ut_mapped_ *)(uintptr_t)ut_process.armed;
 }
 
-/* Notes a mapping, or forgets it: the first entry that holds `from` holds `to`. Where
- * there is no room it is not noted. */
+/* Replaces the first entry that holds `from` by `to`: this notes a mapping, or forgets it. If there
+ * is no such entry, the mapping is not noted. */
 UT_COLD_ void ut_note_(uint64_t *table, int entries, uint64_t from, uint64_t to) {
     int i;
     for (i = 0; i < entries; i++) {
@@ -602,14 +603,14 @@ UT_COLD_ void ut_unmap_cells_(uintptr_t *page) {
     ut_unmap_((long)page, 4096);
 }
 
-/* Takes the pages of these bytes of the pool, with an error instead of a SIGBUS where there
- * are none; whether they are there. */
+/* Allocates the pages of these bytes of the pool; where there are none it fails, instead of a
+ * SIGBUS. Returns whether they are present. */
 UT_COLD_ int ut_populate_(const struct ut_pool_ *pool, uintptr_t at, uintptr_t bytes) {
     const uintptr_t from = at & ~(uintptr_t)(ut_getauxval_(UT_AT_PAGESZ_) - 1);
     char path[240];
     long fd, done = ut_syscall_(UT_SYS_MADVISE_, (long)from, (long)(at + bytes - from), UT_MADV_POPULATE_WRITE_, 0, 0, 0);
     if (done != -22) return done == 0;
-    ut_path_(path, "pool"); /* kernels before 5.14 */
+    ut_path_(path, "pool"); /* for kernels before 5.14 */
     fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_RDWR_ | UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
     if (fd < 0) return 0;
     done = ut_syscall_(UT_SYS_FALLOCATE_, fd, 0, (long)(from - (uintptr_t)pool->file), (long)(at + bytes - from), 0, 0);
@@ -617,8 +618,8 @@ UT_COLD_ int ut_populate_(const struct ut_pool_ *pool, uintptr_t at, uintptr_t b
     return done == 0;
 }
 
-/* So that the collector knows whether it may ask the kernel for us by our numbers. The
- * inode number is the second word of struct stat. */
+/* Returns the pid namespace, so that the collector knows whether it may query the kernel by our
+ * process and thread numbers. The inode number is the second word of struct stat. */
 UT_COLD_ uint32_t ut_pid_namespace_(void) {
     uint64_t status[32] = {0};
     uint32_t known = UT_ATOMIC_LOAD_(&ut_process.pid_namespace);
@@ -631,8 +632,8 @@ UT_COLD_ uint32_t ut_pid_namespace_(void) {
 
 UT_INLINE_ struct ut_wiped_ *ut_wiped_here_(void) { return (struct ut_wiped_ *)(uintptr_t)ut_process.same_process; }
 
-/* Maps the pool of the session; NULL: it cannot. Reserve, unlock (a program under mlockall
- * must not lock it all), map. */
+/* Maps the pool of the session; NULL on failure. It reserves address space, unlocks it (a program
+ * under mlockall must not lock all of it), and maps the file. */
 UT_COLD_ struct ut_pool_ *ut_map_pool_(uint32_t serial) {
     const struct ut_control_ *control = ut_process.control;
     const uint32_t heads = *(const volatile uint32_t *)&control->heads, segments = *(const volatile uint32_t *)&control->budget_segments;
@@ -650,7 +651,8 @@ UT_COLD_ struct ut_pool_ *ut_map_pool_(uint32_t serial) {
     if (fd < 0) return NULL;
     if (ut_syscall_(UT_SYS_NEWFSTATAT_, fd, (long)"", (long)status, UT_AT_EMPTY_PATH_, 0, 0) == 0 && status[UT_STAT_SIZE_] >= bytes)
         reserved = ut_syscall_(UT_SYS_MMAP_, 0, (long)(2 * UT_SEGMENT_BYTES_ + bytes), 0, UT_MAP_PRIVATE_ | UT_MAP_ANONYMOUS_ | UT_MAP_NORESERVE_, -1, 0);
-    /* At a multiple of the segment size: what a load maps, 64 KiB, are aligned pages. */
+    /* The area starts at a multiple of the segment size: the 64 KiB that a load maps are aligned
+     * pages. */
     area = (long)(((uintptr_t)reserved + UT_SEGMENT_MASK_) & ~UT_SEGMENT_MASK_);
     if (reserved >= 0 || reserved < -4095) {
         if (area > reserved) ut_unmap_(reserved, area - reserved);
@@ -683,9 +685,9 @@ UT_COLD_ struct ut_pool_ *ut_map_pool_(uint32_t serial) {
     return NULL;
 }
 
-/* This thread, counted in `at_pools`, is done there. Whoever is alone unmaps the pools of
- * sessions before that no ring of the process is in: whoever comes then finds the last
- * one. If nobody was alone, whoever is last looks again. */
+/* Ends this thread's work on pools, for which it was counted in `at_pools`. A thread that is alone
+ * there unmaps the pools of earlier sessions without a ring of the process; a thread that arrives
+ * later finds the last one. If no thread was alone, the last one to leave checks again. */
 UT_COLD_ void ut_tidy_pools_(struct ut_wiped_ *here) {
     for (;;) {
         const int is_alone = __atomic_load_n(&here->at_pools, __ATOMIC_SEQ_CST) == 1;
@@ -703,7 +705,7 @@ UT_COLD_ void ut_tidy_pools_(struct ut_wiped_ *here) {
     }
 }
 
-/* A ring is not in that pool any more. NULL: it was in none. */
+/* Counts a ring that has left that pool. NULL: it was in none. */
 UT_COLD_ void ut_leave_pool_(struct ut_pool_ *pool) {
     struct ut_wiped_ *here = ut_wiped_here_();
     if (pool == NULL) return;
@@ -712,8 +714,8 @@ UT_COLD_ void ut_leave_pool_(struct ut_pool_ *pool) {
     ut_tidy_pools_(here);
 }
 
-/* The pool of the session that the thread has joined, for one more ring; mapped by whoever
- * asks first. */
+/* Returns the pool of the session that the thread has joined, for one more ring; the first thread
+ * that needs it maps it. */
 UT_COLD_ struct ut_pool_ *ut_join_pool_(void) {
     struct ut_wiped_ *here = ut_wiped_here_();
     const uint32_t serial = ut_thread.on >> 2;
@@ -736,8 +738,8 @@ UT_COLD_ struct ut_pool_ *ut_join_pool_(void) {
     return pool;
 }
 
-/* The first number in a queue of the pool; 0: there is none, and `number` as it was.
- * Nobody waits. */
+/* Takes the first number out of a queue of the pool, without waiting. Returns 0, and leaves
+ * `number` as it was, if the queue has none. */
 UT_COLD_ int ut_take_(const struct ut_pool_ *pool, int which, uint32_t *number) {
     struct ut_queue_ *queue = &pool->file->queues[which];
     const uint32_t room = which <= UT_HEADS_ ? pool->head_count : pool->segment_count;
@@ -751,14 +753,14 @@ UT_COLD_ int ut_take_(const struct ut_pool_ *pool, int which, uint32_t *number) 
         const uint32_t found = __atomic_load_n(&numbers[taken % room], __ATOMIC_RELAXED);
         if (!__atomic_compare_exchange_n(&queue->taken, &taken, taken + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) continue;
         UT_GETS_(pool->file);
-        if (found >= room) return 0; /* others write there, too */
+        if (found >= room) return 0; /* other processes write there, too */
         *number = found;
         return 1;
     }
     return 0;
 }
 
-/* A head of the pool, for a ring; NULL: there is none. */
+/* Takes a head of the pool, for a ring; NULL: there is none. */
 UT_COLD_ struct ut_ring_ *ut_take_head_(struct ut_pool_ *pool) {
     uint32_t number = __atomic_exchange_n(&pool->spare_head, 0, __ATOMIC_RELAXED) - 1;
     uintptr_t at;
@@ -770,11 +772,11 @@ UT_COLD_ struct ut_ring_ *ut_take_head_(struct ut_pool_ *pool) {
     return NULL;
 }
 
-/* What is noted of a ring: its address, and 12 bits of its number, for the head may be
- * another ring's later. */
+/* Returns the note of a ring: its address, and 12 bits of its number, as the head may belong to
+ * another ring later. */
 UT_COLD_ uint64_t ut_noted_(const struct ut_ring_ *ring) { return (uint64_t)(uintptr_t)ring | (ring->ring & 4095); }
 
-/* Makes a ring of a free head. */
+/* Makes a ring from a free head. */
 UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     struct ut_control_ *control = ut_process.control;
     struct ut_pool_ *pool = ut_join_pool_();
@@ -810,16 +812,16 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     return 1;
 }
 
-/* A ring that nothing is written to any more, and is complete: its head and segments are
- * the collector's. */
+/* Closes a complete ring that is no longer written to: its head and segments now belong to the
+ * collector. */
 UT_COLD_ void ut_close_ring_(const struct ut_pool_ *pool, struct ut_ring_ *ring, int is_joined) {
     ut_note_(ut_mapped_here_()->rings, UT_OWN_RINGS_, ut_noted_(ring), 0);
     UT_LEAVES_(pool->file);
     if (is_joined) UT_ATOMIC_STORE_(&ring->state, 2u);
 }
 
-/* Signals whose handlers must not come in; those of faults and of forbidden system
- * calls cannot wait. */
+/* The signals that are blocked while a ring is made or given up. Those of faults and of forbidden
+ * system calls cannot wait. */
 #define UT_HELD_SIGNALS_ (~(1ull << 3 | 1ull << 4 | 1ull << 6 | 1ull << 7 | 1ull << 10 | 1ull << 30))
 enum { UT_SIG_BLOCK_ = 0, UT_SIG_SETMASK_ = 2 };
 UT_COLD_ int ut_hold_signals_(uint64_t *before) {
@@ -832,8 +834,8 @@ UT_COLD_ void ut_let_signals_(const uint64_t *before) {
 
 UT_COLD_ void ut_count_lost_(void) { __atomic_fetch_add(&ut_process.control->lost_no_ring, 1, __ATOMIC_RELAXED); }
 
-/* From here on the frame that executes this writes to the ring. One store, of the
- * stack pointer instead of a constant: it says later whether that frame is there. */
+/* Marks the ring as being written by the frame that executes this. It is one store, of the stack
+ * pointer instead of a constant, which shows later whether that frame still exists. */
 UT_HOT_ void ut_enter_(struct ut_writer_ *w) {
 #if defined(__x86_64__)
     __asm__ volatile("movl %%esp, %0" : "=m"(w->state));
@@ -844,7 +846,7 @@ UT_HOT_ void ut_enter_(struct ut_writer_ *w) {
 #endif
 }
 
-/* The event is done: the next one goes to `cursor`. */
+/* Ends an event: the next one goes to `cursor`. */
 UT_HOT_ void ut_ready_(struct ut_writer_ *w, uint64_t cursor) {
     typedef volatile uint64_t both __attribute__((may_alias));
     UT_COMPILER_BARRIER_();
@@ -853,10 +855,10 @@ UT_HOT_ void ut_ready_(struct ut_writer_ *w, uint64_t cursor) {
 
 UT_INLINE_ int ut_is_writing_(uint32_t state) { return state > UT_ENDED_; }
 
-/* Whether the frame that is writing to a ring was left by a jump; `here` is the
- * stack pointer of who asks. A handler that came in lies below the frame that it
- * interrupts, or on a signal stack, for which the kernel is asked. What a jump has
- * left on a signal stack cannot be told by order: looked at every 16th time. */
+/* Returns whether a jump left the frame that is writing to a ring; `here` is the stack pointer of
+ * the caller. A handler that interrupted the write lies below the frame that it interrupts, or on a
+ * signal stack, about which the kernel is asked. The order of addresses does not show what a jump
+ * has left on a signal stack: this is checked every 16th time. */
 UT_COLD_ int ut_is_left_(struct ut_thread_ *t, uint32_t state, uint32_t here) {
     const int is_below = (int32_t)(here - state) < 0;
     uint64_t stack[3] = {0, 0, 0}; /* address, flags, bytes */
@@ -865,8 +867,8 @@ UT_COLD_ int ut_is_left_(struct ut_thread_ *t, uint32_t state, uint32_t here) {
     return !is_below || ((uint32_t)stack[1] == 0 && (uint64_t)(state - (uint32_t)stack[0]) <= stack[2]);
 }
 
-/* Whether the event that a ring's writer was in when it was left has been counted
- * or published. */
+/* Returns whether the event that a ring's writer was in when a jump left it has been counted or
+ * published. */
 UT_COLD_ int ut_is_accounted_(const struct ut_writer_ *w) {
     const uint32_t cursor = w->cursor;
     struct ut_ring_ *ring = w->ring;
@@ -875,16 +877,16 @@ UT_COLD_ int ut_is_accounted_(const struct ut_writer_ *w) {
         return 1;
     }
     if (cursor == 0 || cursor >= 2 * UT_SEGMENT_BYTES_ || ring->head == cursor + w->to_position) return 0;
-    /* A gap or a pad was published, and not yet the event after it? */
+    /* Was a gap or a pad published, and not yet the event after it? */
     return (((uint64_t *)(w->base + cursor))[1] >> 59 & 7) != UT_KIND_CONTINUATION_;
 }
 
-/* Whether the rings that are known are this process's, and not its parent's. */
+/* Returns whether the known rings belong to this process, and not to its parent. */
 UT_INLINE_ int ut_is_same_process_(void) {
     return *ut_process.same_process || (ut_process.by_pid != 0 && ut_process.by_pid == (uint32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0));
 }
 
-/* What a child has of its parent's rings: nothing, they are not inherited. */
+/* Forgets the parent's rings in a child: they are not inherited. */
 UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
     t->own.state = UT_NO_RING_;
     t->nested.state = UT_NO_RING_;
@@ -892,15 +894,15 @@ UT_INLINE_ void ut_forget_(struct ut_thread_ *t) {
     t->held[0] = t->held[1] = NULL;
     t->retry_in = 0;
     UT_RELAXED_STORE_(&ut_process.pid_namespace, 0);
-    if (ut_process.by_pid != 0) { /* nothing was wiped */
+    if (ut_process.by_pid != 0) { /* no page was wiped */
         ut_wiped_here_()->pool = NULL;
         ut_wiped_here_()->at_pools = 0;
         ut_process.by_pid = (uint32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
     } else *ut_process.same_process = 1;
 }
 
-/* The fast path finds no cells of the thread's ring any more. Their page stays
- * mapped, because a span may just be looking for its cell. */
+/* Detaches the cells of the thread's ring from the fast path. Their page stays mapped, because a
+ * span may be looking for its cell at this moment. */
 UT_INLINE_ void ut_lay_cells_aside_(struct ut_thread_ *t) {
     if (t->cells == &ut_no_offset_) return;
     UT_RELAXED_STORE_(t->cells, (uintptr_t)0);
@@ -908,13 +910,13 @@ UT_INLINE_ void ut_lay_cells_aside_(struct ut_thread_ *t) {
     t->cells = &ut_no_offset_;
 }
 
-/* Whether the session that the thread has joined runs: after it a ring has no
- * memory, and a store would take some. */
+/* Returns whether the session that the thread has joined is still running: after its end a ring has
+ * no memory, and a store would allocate some. */
 UT_INLINE_ int ut_is_joined_(const struct ut_thread_ *t) { return ut_process.door == NULL || (*ut_process.on ^ t->on) <= UT_MODE_; }
 
-/* A ring that the thread writes to no more, and is complete. It holds the pool until the
- * next one is given up: whoever gives it up may be a handler that came in when the thread
- * had just seen that it has a ring. */
+/* Closes a ring that the thread no longer writes to, and which is complete. The ring keeps the pool
+ * mapped until the next ring is given up: the caller may be a handler that interrupted the thread
+ * just after it had seen that it has a ring. */
 UT_COLD_ void ut_give_up_(struct ut_thread_ *t, int i) {
     struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
     const uint32_t was = __atomic_exchange_n(&w->state, (uint32_t)UT_MAKING_RING_, __ATOMIC_RELAXED);
@@ -934,13 +936,12 @@ UT_COLD_ void ut_give_up_(struct ut_thread_ *t, int i) {
     w->state = UT_NO_RING_;
 }
 
-/* The thread ends: its rings are complete. Destructors that are called later may
- * record, so it asks to be called again, as often as destructors are
- * (PTHREAD_DESTRUCTOR_ITERATIONS); what comes after the last time is counted as
- * lost. A handler may come in at any instruction: nothing is unmapped that it could
+/* Ends a thread: its rings are complete. Later destructors may record, so it asks to be called
+ * again, as often as destructors are (PTHREAD_DESTRUCTOR_ITERATIONS); events after the last time
+ * are counted as lost. A handler may run at any instruction: nothing is unmapped that it could
  * still find. */
 #ifdef __SANITIZE_THREAD__
-enum { UT_DESTRUCTOR_ROUNDS_ = 3 }; /* in the last one the sanitizer forgets the thread */
+enum { UT_DESTRUCTOR_ROUNDS_ = 3 }; /* in the last round the sanitizer forgets the thread */
 #else
 enum { UT_DESTRUCTOR_ROUNDS_ = 4 };
 #endif
@@ -978,8 +979,8 @@ UT_COLD_ void ut_thread_end_(void *thread) {
     t->own.state = UT_NO_RING_;
 }
 
-/* Gives up the thread's rings of a session that is over; 0 if one of them is
- * being written. `here`: see ut_is_left_. */
+/* Gives up the thread's rings of a session that is over; returns 0 if one of them is being written.
+ * `here`: see ut_is_left_. */
 UT_COLD_ int ut_leave_(uint32_t here) {
     struct ut_thread_ *t = &ut_thread;
     uint64_t before = 0;
@@ -995,20 +996,20 @@ UT_COLD_ int ut_leave_(uint32_t here) {
         struct ut_ring_ *ring = w->ring;
         if (w->state == UT_NO_RING_) continue;
         ut_give_up_(t, i);
-        /* Looking for a cell took pages of a pool that has none any more. */
+        /* The search for a cell took pages of a pool that has none any more. */
         if (ring != NULL) ut_syscall_(UT_SYS_MADVISE_, (long)ring, (long)UT_HEAD_BYTES_, UT_MADV_REMOVE_, 0, 0, 0);
     }
     if (held) ut_let_signals_(&before);
     return may;
 }
 
-/* Whether the session at the door is over. */
+/* Returns whether a session had attached and is over. */
 UT_INLINE_ int ut_is_over_(void) {
     return ut_process.door != NULL && *(volatile char *)ut_process.door->dir == 0;
 }
 
-/* Whoever waits for a recorder looks now and then whether there is one: it holds a
- * lock, which the kernel takes back when it is killed. */
+/* Checks for a recorder, for a thread that waits for it. A recorder holds a lock, which the kernel
+ * releases when the recorder is killed. */
 UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
     char path[240];
     long fd;
@@ -1019,8 +1020,8 @@ UT_COLD_ void ut_look_for_recorder_(struct ut_control_ *control) {
     ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
 }
 
-/* Ticks of UT_READS_ readings one after the other, as spans read the clock; the second time,
- * when their code is no longer cold. */
+/* Returns the ticks of UT_READS_ successive readings, as spans read the clock. The second round
+ * counts, when their code is no longer cold. */
 UT_COLD_ uint32_t ut_time_reads_(void) {
     const int is_counter = UT_ATOMIC_LOAD_(&ut_process.clock) == UT_CLOCK_COUNTER_;
     uint64_t from = 0, to = 0;
@@ -1040,16 +1041,16 @@ UT_COLD_ uint32_t ut_time_reads_(void) {
     return to - from > UINT32_MAX ? UINT32_MAX : (uint32_t)(to - from);
 }
 
-/* A sample of what readings cost here and now: neighbours and the core's frequency change
- * that while a program runs. Not one that was interrupted: three times the least. */
+/* Takes a sample of the read cost here and now: neighbours and the core's frequency change it while
+ * a program runs. A sample that was interrupted, three times the smallest, does not count. */
 UT_COLD_ void ut_sample_read_cost_(struct ut_read_cost_ *cost) {
     uint32_t ticks = ut_time_reads_();
-    if (cost->samples == 0) { /* nothing to hold it against */
+    if (cost->samples == 0) { /* there is no earlier sample to compare with */
         const uint32_t again = ut_time_reads_();
         if (again < ticks) ticks = again;
         cost->least_ticks = ticks;
     }
-    if (ticks < cost->least_ticks / 3) { /* all before were interrupted */
+    if (ticks < cost->least_ticks / 3) { /* all earlier samples were interrupted */
         cost->samples = 0;
         cost->ticks = cost->ticks_squared = 0;
     }
@@ -1060,12 +1061,13 @@ UT_COLD_ void ut_sample_read_cost_(struct ut_read_cost_ *cost) {
     cost->samples++;
 }
 
-/* More pages of a segment, before the first store to them: an error instead of a SIGBUS.
- * `from` bytes are there; returns how many are then, `from` if none can be had. Where the
- * collector has written them no system call is made, for which a sandbox may kill, and one
- * load is enough: at a load the kernel maps the 64 KiB around it, at a store one page.
- * Else so few that nobody waits for long: 16 KiB take some 10 us, a segment up to 70. But
- * of a ring's first segment all: a thread that goes into a sandbox may not ask there. */
+/* Gets more pages of a segment before the first store to them, with an error instead of a SIGBUS.
+ * `from` bytes are present; returns how many are present then, `from` if there are no more. Where
+ * the collector has written the pages no system call is made, for which a sandbox may kill. One
+ * load is then enough: at a load the kernel maps the 64 KiB around it, at a store one page.
+ * Otherwise it gets so few that no thread waits for long: 16 KiB take some 10 us, a segment up to
+ * 70. It gets all pages of a ring's first segment, because a thread that enters a sandbox may not
+ * request them there. */
 UT_COLD_ uint32_t ut_get_pages_(const struct ut_writer_ *w, uint32_t segment, uint32_t from) {
     const uint32_t half = (uint32_t)UT_SEGMENT_BYTES_ / 2;
     const uintptr_t at = w->pool->segments + segment * UT_SEGMENT_BYTES_ + from;
@@ -1077,7 +1079,7 @@ UT_COLD_ uint32_t ut_get_pages_(const struct ut_writer_ *w, uint32_t segment, ui
     return ut_populate_(w->pool, at, bytes) ? from + bytes : from;
 }
 
-/* Whether the table of uses has a page for the next one. */
+/* Returns whether the table of uses has a page for the next use. */
 UT_COLD_ int ut_has_entry_(const struct ut_writer_ *w) {
     const uint32_t index = (uint32_t)(w->next_use % w->max_segments);
     if (index % 512 != 0 || index == 0 || __atomic_load_n(&w->ring->has_table, __ATOMIC_ACQUIRE)) return 1;
@@ -1086,8 +1088,8 @@ UT_COLD_ int ut_has_entry_(const struct ut_writer_ *w) {
 
 UT_INLINE_ uint64_t *ut_next_entry_(const struct ut_writer_ *w) { return &w->ring->uses[w->next_use % w->max_segments]; }
 
-/* A segment of the pool, written down at once as the next use's, so that it is known whose
- * it is, and the bytes of it that are there; 0: there is none. */
+/* Takes a segment of the pool, and gets its first pages; returns 0 if there is none. The segment is
+ * noted at once as the next use's, so that its owner is known. */
 UT_COLD_ int ut_take_segment_(struct ut_writer_ *w, uint32_t *segment) {
     *segment = w->spare - 1;
     if (w->spare == 0 && !ut_take_(w->pool, UT_SEGMENTS_READY_, segment) && !ut_take_(w->pool, UT_SEGMENTS_, segment)) return 0;
@@ -1098,13 +1100,14 @@ UT_COLD_ int ut_take_segment_(struct ut_writer_ *w, uint32_t *segment) {
     return w->there > 0;
 }
 
-/* The oldest segment of the ring, which is drained or given up. */
+/* Takes back the oldest segment of the ring, which is drained or overwritten. */
 UT_INLINE_ uint32_t ut_take_back_(struct ut_writer_ *w) {
     w->there = (uint32_t)UT_SEGMENT_BYTES_;
     return (uint32_t)w->ring->uses[w->oldest++ % w->max_segments] - 1;
 }
 
-/* A segment for the next use, and the bytes of it that are there; 0: there is none. */
+/* Finds a segment for the next use, and sets the number of its bytes that are present; returns 0 if
+ * there is none. */
 UT_COLD_ int ut_find_segment_(struct ut_writer_ *w, uint32_t *segment) {
     struct ut_control_ *control = ut_process.control;
     struct ut_ring_ *ring = w->ring;
@@ -1114,9 +1117,9 @@ UT_COLD_ int ut_find_segment_(struct ut_writer_ *w, uint32_t *segment) {
         /* Partner: Reader::publish in the collector. */
         const uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
         const int drained = w->oldest < w->next_use && tail >= (w->oldest + 1) * UT_SEGMENT_BYTES_;
-        /* Not before the ring has its first size: a segment that was drained
-         * just now is still in the collector's cache, and taking its lines
-         * back from there costs more than the event. */
+        /* Drained segments are not reused before the ring has its first size: a segment that was
+         * drained just now is still in the collector's cache, and taking its lines back from there
+         * costs more than the event. */
         if (drained && w->allocated >= control->ring_segments) break;
         if (w->allocated < w->max_segments && ut_take_segment_(w, segment)) return 1;
         if (drained) break;
@@ -1137,7 +1140,7 @@ UT_COLD_ int ut_find_segment_(struct ut_writer_ *w, uint32_t *segment) {
     return 1;
 }
 
-/* Counts an event as dropped; the next one asks again, for what follows `cursor`. */
+/* Counts an event as dropped; the next one tries again to get the room after `cursor`. */
 UT_COLD_ uint32_t ut_drop_(struct ut_writer_ *w, uint32_t cursor) {
     w->gap++;
     w->drops = w->ring->dropped;
@@ -1148,13 +1151,13 @@ UT_COLD_ uint32_t ut_drop_(struct ut_writer_ *w, uint32_t cursor) {
     return 0;
 }
 
-/* Room for the next records, in the next piece of the segment or in another segment; its
- * cursor, or 0: dropped and counted. */
+/* Finds room for the next records, in the next piece of the segment or in another segment. Returns
+ * its cursor, or 0: the event was dropped and counted. */
 UT_COLD_ uint32_t ut_find_room_(struct ut_writer_ *w) {
     struct ut_ring_ *ring = w->ring;
     uint32_t cursor = w->cursor, segment = 0;
     const uint32_t place = cursor & (uint32_t)UT_SEGMENT_MASK_;
-    if (UT_UNLIKELY_(ring == NULL)) { /* a handler that came in has given it up, and got no other */
+    if (UT_UNLIKELY_(ring == NULL)) { /* a handler has given it up, and got no other */
         ut_count_lost_();
         w->state = UT_NO_RING_;
         return 0;
@@ -1167,7 +1170,7 @@ UT_COLD_ uint32_t ut_find_room_(struct ut_writer_ *w) {
         if (segment >= w->pool->segment_count) segment = w->pool->segment_count - 1; /* the page is shared: stay in the mapping */
         __atomic_store_n(ut_next_entry_(w), (segment + (uint64_t)1) | ((uint64_t)w->continuations << 32), __ATOMIC_RELAXED);
         cursor = (uint32_t)UT_SEGMENT_BYTES_;
-        w->cursor = 0; /* while it does not go with the others */
+        w->cursor = 0; /* while it does not match the other fields */
         UT_COMPILER_BARRIER_();
         w->base = w->pool->segments + segment * UT_SEGMENT_BYTES_ - UT_SEGMENT_BYTES_;
         w->to_position = w->next_use * UT_SEGMENT_BYTES_ - cursor;
@@ -1185,12 +1188,12 @@ UT_COLD_ uint32_t ut_find_room_(struct ut_writer_ *w) {
         UT_ATOMIC_STORE_(&ring->head, cursor + w->to_position);
         w->cursor = cursor;
     }
-    /* At each segment, and while there is one alone at each piece of it. */
+    /* A sample is taken at each segment, and in a ring's first segment at each piece. */
     if (place == 0 || w->next_use <= 1) ut_sample_read_cost_(&ring->read_cost);
     return cursor;
 }
 
-/* The mark of the scheduler, for this thread. */
+/* Sets the scheduler's mark for the calling thread. */
 UT_COLD_ void ut_arm_(struct ut_thread_ *t) {
     uintptr_t self;
     if (&__rseq_offset == NULL || &__rseq_size == NULL || __rseq_size == 0 || !ut_process.armed) return;
@@ -1204,17 +1207,17 @@ UT_COLD_ void ut_arm_(struct ut_thread_ *t) {
     else t->rseq->rseq_cs = ut_process.armed;
 }
 
-/* The ring to write to, and none of them may be: `left` says which one was left by
- * a jump. In state UT_READY_, or NULL. */
+/* Makes the ring to write to when no existing one can be used; `left`: a jump left it in the middle
+ * of a write. Returns it in state UT_READY_, or NULL. */
 UT_COLD_ struct ut_writer_ *ut_new_ring_(struct ut_thread_ *t, int nested, int left) {
     struct ut_writer_ *w = nested ? &t->nested : &t->own;
     uint64_t before = 0;
     int made = 0, held;
-    if (!left && t->retry_in > 0) { /* just failed */
+    if (!left && t->retry_in > 0) { /* it has just failed */
         t->retry_in--;
         return NULL;
     }
-    /* A handler that came in could not record, and could jump out. */
+    /* A handler that runs here could not record, and could jump out. */
     held = ut_hold_signals_(&before);
     if (left) ut_give_up_(t, nested);
     if (w->state == UT_NO_RING_) {
@@ -1230,12 +1233,12 @@ UT_COLD_ struct ut_writer_ *ut_new_ring_(struct ut_thread_ *t, int nested, int l
     return made ? w : NULL;
 }
 
-/* The ring to use, in the state of being written by the frame whose stack pointer
- * is `here`, or NULL: lost and counted. */
+/* Returns the ring to use, in the state of being written by the frame whose stack pointer is
+ * `here`. NULL: the event was counted as lost. */
 UT_COLD_ struct ut_writer_ *ut_choose_from_(uint32_t here) {
     struct ut_thread_ *t = &ut_thread;
     int i;
-    if (!ut_is_same_process_()) ut_forget_(t); /* first event after fork: rings of our own */
+    if (!ut_is_same_process_()) ut_forget_(t); /* after fork: the child needs new rings */
     for (i = 0; i < 2; i++) {
         struct ut_writer_ *w = i == 0 ? &t->own : &t->nested;
         const uint32_t state = w->state;
@@ -1250,20 +1253,20 @@ UT_COLD_ struct ut_writer_ *ut_choose_from_(uint32_t here) {
     return NULL;
 }
 
-/* The first event of a thread or of a forked child, a handler that interrupted a
- * write, and the first event after a jump out of such a handler: as above. */
+/* Returns the ring to use, as ut_choose_from_, for the frame of the caller: at the first event of a
+ * thread or of a forked child, in a handler that interrupted a write, and at the first event after
+ * a jump out of such a handler. */
 UT_COLD_ struct ut_writer_ *ut_choose_(void) { return ut_choose_from_((uint32_t)(uintptr_t)__builtin_dwarf_cfa()); }
 
-/* How a record reads the clock. Where two readings are taken, the payload is
- * their difference. */
+/* How a record reads the clock. Where it takes two readings, the payload is their difference. */
 enum {
-    UT_PLAIN_READ_,       /* waits for nothing */
-    UT_WAITING_READ_,     /* after all that was before it: of spans */
-    UT_WAITING_PAIR_,     /* two of them, the timestamp first */
-    UT_ORDERED_BEGIN_,    /* serialised, and last of all */
-    UT_PAIRED_BEGIN_,     /* two of them, the timestamp last */
-    UT_ORDERED_END_,      /* serialised, and first of all */
-    UT_PAIRED_END_        /* two of them, the timestamp first */
+    UT_PLAIN_READ_,       /* does not wait */
+    UT_WAITING_READ_,     /* waits for everything before it; for spans */
+    UT_WAITING_PAIR_,     /* two waiting readings, the first one the timestamp */
+    UT_ORDERED_BEGIN_,    /* serialised, and the last step */
+    UT_PAIRED_BEGIN_,     /* two serialised readings, the second one the timestamp */
+    UT_ORDERED_END_,      /* serialised, and the first step */
+    UT_PAIRED_END_        /* two serialised readings, the first one the timestamp */
 };
 
 UT_COLD_ uint64_t ut_slow_readings_(int how, uint64_t *second) {
@@ -1278,9 +1281,9 @@ UT_COLD_ uint64_t ut_slow_readings_(int how, uint64_t *second) {
     }
 }
 
-/* The timestamp, and of plain and waiting readings the CPU. What comes after a
- * begin's last reading may start early: of ordered ones ut_fence_ is the recorder's
- * to place, after it has stored the record. */
+/* Reads the clock; returns the timestamp, and for plain and waiting readings the CPU. Code after
+ * the last reading of a begin may start early: at ordered ones the caller places ut_fence_, after
+ * it has stored the record. */
 UT_HOT_ uint64_t ut_read_as_(int how, uint64_t *second, uint32_t *cpu) {
     uint64_t ts;
     if (UT_UNLIKELY_(UT_ATOMIC_LOAD_(&ut_process.clock) != UT_CLOCK_COUNTER_)) {
@@ -1311,9 +1314,9 @@ UT_HOT_ uint64_t ut_read_as_(int how, uint64_t *second, uint32_t *cpu) {
     }
 }
 
-/* The mark is not ours any more: the kernel cleared it, or someone else uses
- * rseq_cs. Arms it again and reads the clock anew (ut_thread.again), so that the
- * reading lies after what the flag tells of. Returns the flags. */
+/* Handles a mark that is not ours any more: the kernel cleared it, or other code uses rseq_cs. Sets
+ * it again and reads the clock again (ut_thread.again), so that the reading lies after what the
+ * flag describes. Returns the flags. */
 UT_COLD_ uint32_t ut_rearm_(struct ut_rseq_ *rseq, uint64_t ts, uint64_t second, int how) {
     struct ut_thread_ *t = &ut_thread;
     uint32_t flags = 0, cpu = rseq->cpu_id;
@@ -1339,8 +1342,8 @@ UT_HOT_ int ut_bit_is_set_(uint32_t event) {
     return ((const volatile uint8_t *)ut_process.control)[UT_SWITCHED_AT_ + event / 8] >> (event & 7) & 1;
 }
 
-/* Whether the session at the door is one of this user's or of root's: the door
- * is shared with children that may have fewer rights. */
+/* Returns whether the session that attached belongs to this user or to root: the attach page is
+ * shared with children that may have fewer rights. */
 UT_COLD_ int ut_may_join_(void) {
     char path[240];
     uint64_t status[32] = {0};
@@ -1351,8 +1354,8 @@ UT_COLD_ int ut_may_join_(void) {
     return user == 0 || user == (uint32_t)ut_syscall_(UT_SYS_GETEUID_, 0, 0, 0, 0, 0, 0);
 }
 
-/* The thread's first point in a session that came through the door: gives up what
- * it has of the one before. Whether the event is not to be recorded. */
+/* Handles the thread's first point in a session that attached: gives up the rings of the previous
+ * session. Returns whether the event is not to be recorded. */
 UT_COLD_ int ut_join_(uint32_t event) {
     struct ut_thread_ *t = &ut_thread;
     const uint32_t on = *ut_process.on;
@@ -1363,8 +1366,8 @@ UT_COLD_ int ut_join_(uint32_t event) {
             ut_count_lost_();
             return 1;
         }
-        /* A handler that interrupts a write to a ring of the session before
-         * cannot; nor can anybody while the session is being changed. */
+        /* A handler that interrupts a write to a ring of the previous session cannot join; neither
+         * can any thread while the session is being changed. */
         if (!ut_leave_((uint32_t)(uintptr_t)__builtin_dwarf_cfa()) || !ut_may_join_()) {
             if (t->own.state == UT_NO_RING_) t->refused_in = 4096;
             ut_count_lost_();
@@ -1378,8 +1381,7 @@ UT_COLD_ int ut_join_(uint32_t event) {
     return (on & UT_MODE_) != UT_ALL_ && ut_bit_is_set_(event);
 }
 
-/* Whether a point is not to be recorded while `on` does not hold what the thread
- * has in `on`. */
+/* Returns whether a point is not to be recorded, where `on` differs from the thread's `on`. */
 UT_HOT_ int ut_is_switched_off_(uint32_t on, uint32_t event) {
     if (on == UT_OFF_) return 1;
     if (UT_UNLIKELY_((on ^ ut_thread.on) > UT_MODE_)) return ut_join_(event);
@@ -1390,20 +1392,19 @@ UT_HOT_ int ut_is_off_(uint32_t event) {
     return UT_UNLIKELY_(on != ut_thread.on) && ut_is_switched_off_(on, event);
 }
 
-/* The same in the middle of a write: a session that is new to the thread does not
- * count. */
+/* As ut_is_off_, in the middle of a write: a session that is new to the thread does not count. */
 UT_HOT_ int ut_is_off_here_(uint32_t event) {
     const uint32_t on = *ut_process.on;
     return UT_UNLIKELY_(on != ut_thread.on) && (on == UT_OFF_ || (on ^ ut_thread.on) > UT_MODE_ || ut_bit_is_set_(event));
 }
 
-/* An end that was read before it was known whether to record, and now it shows
- * that recording is off, or that this is the first event of a forked child. The
- * ring to use, the clock read anew, or NULL. */
+/* Handles an end whose clock was read before it was known that recording is off, or that this is
+ * the first event of a forked child. Returns the ring to use, with the clock read again, or
+ * NULL. */
 UT_COLD_ struct ut_writer_ *ut_choose_late_(uint32_t event, int how) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
-    /* A handler that came in after fork() may have left another state. */
+    /* A handler that ran after fork() may have left another state. */
     if (ut_is_writing_(w->state)) w->state = UT_READY_;
     if (ut_is_off_(event)) return NULL;
     w = ut_choose_();
@@ -1417,8 +1418,7 @@ UT_COLD_ struct ut_writer_ *ut_choose_late_(uint32_t event, int how) {
     return w;
 }
 
-/* Maps the control page of the session that the program was started in; 0: there
- * is none. */
+/* Maps the control page of the session in which the program was started; NULL: there is none. */
 UT_COLD_ struct ut_control_ *ut_open_session_(void) {
     const char *dir = ut_secure_getenv_("UNDERTICK_SESSION");
     char path[240];
@@ -1444,7 +1444,8 @@ UT_COLD_ struct ut_control_ *ut_open_session_(void) {
     return NULL;
 }
 
-/* Makes the door by which `undertick record --pid` comes in; 0: it cannot. */
+/* Makes the attach page for `undertick record --pid`; NULL if the program is to have none, or on
+ * failure. */
 UT_COLD_ struct ut_control_ *ut_make_door_(void) {
     struct ut_door_ *door;
     uint64_t status[32] = {0};
@@ -1460,7 +1461,7 @@ UT_COLD_ struct ut_control_ *ut_make_door_(void) {
     fd = ut_syscall_(UT_SYS_MEMFD_CREATE_, (long)"undertick-door", UT_MFD_ | UT_MFD_NOEXEC_, 0, 0, 0, 0);
     if (fd < 0) fd = ut_syscall_(UT_SYS_MEMFD_CREATE_, (long)"undertick-door", UT_MFD_, 0, 0, 0, 0);
     if (fd < 0) return NULL;
-    /* The program's descriptors are to have the numbers they would have. */
+    /* The program's own descriptors keep their usual numbers. */
     high = ut_syscall_(UT_SYS_FCNTL_, fd, UT_F_DUPFD_CLOEXEC_, 200, 0, 0, 0);
     if (high >= 0) {
         ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
@@ -1486,9 +1487,9 @@ UT_COLD_ struct ut_control_ *ut_make_door_(void) {
     return (struct ut_control_ *)at;
 }
 
-/* Whether a child can be told from its parent: by a page that is wiped, or else by its
- * number. Some emulators (qemu-user) accept every advice and do nothing: one that no
- * kernel knows shows it. */
+/* Returns whether a child can be distinguished from its parent, by a page that is wiped, or else by
+ * its number. Some emulators (qemu-user) accept every advice and do nothing: one that no kernel
+ * knows shows it. */
 UT_COLD_ int ut_fork_is_told_(long page) {
     if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_WIPEONFORK_, 0, 0, 0) < 0) return 0;
     if (ut_syscall_(UT_SYS_MADVISE_, page, 4096, UT_MADV_NONE_, 0, 0, 0) >= 0)
@@ -1496,16 +1497,16 @@ UT_COLD_ int ut_fork_is_told_(long page) {
     return 1;
 }
 
-/* Whether something that is mapped there can be read. The kernel looks: FUTEX_WAIT, at
- * once. */
+/* Returns whether a mapping at this address can be read. The kernel checks it: a FUTEX_WAIT there
+ * that ends at once. */
 UT_COLD_ int ut_is_readable_(long address) {
     int64_t at_once[2] = {0, 0};
     const long done = ut_syscall_(UT_SYS_FUTEX_, address, 128, 0, (long)at_once, 0, 0);
     return done == -11 || done == -110;
 }
 
-/* The registry of this process; NULL: it can have none (little address space, another
- * mapping there, a sanitizer that has its own there). */
+/* Returns the registry of this process; NULL: it cannot have one (little address space, another
+ * mapping there, a sanitizer that uses the address). */
 UT_COLD_ struct ut_registry_ *ut_find_registry_(void) {
 #if defined(__SANITIZE_THREAD__) || defined(UT_NO_REGISTRY_)
     return NULL;
@@ -1529,8 +1530,8 @@ UT_COLD_ struct ut_registry_ *ut_find_registry_(void) {
 #endif
 }
 
-/* Hashes of the names of this process, by number; mapped by whoever asks first. NULL: there
- * can be none, as of the registry. */
+/* Returns the hashes of the names of this process, by number; the first instance that needs them
+ * maps them. NULL for the same reasons as the registry. */
 UT_COLD_ uint64_t *ut_find_names_(void) {
 #if defined(__SANITIZE_THREAD__) || defined(UT_NO_REGISTRY_)
     return NULL;
@@ -1547,8 +1548,8 @@ UT_COLD_ uint64_t *ut_find_names_(void) {
 #endif
 }
 
-/* Unmaps what an instance has left that was unloaded: none of its code runs any more.
- * Rings of a session that runs are complete. */
+/* Unmaps the memory that an unloaded instance has left: none of its code runs any more. Rings of a
+ * session that is still running are complete. */
 UT_COLD_ void ut_clear_(struct ut_mapped_ *left) {
     const struct ut_control_ *control = (const struct ut_control_ *)(uintptr_t)left->control;
     struct ut_wiped_ *wiped = (struct ut_wiped_ *)((uintptr_t)left - 4096);
@@ -1572,9 +1573,8 @@ UT_COLD_ void ut_clear_(struct ut_mapped_ *left) {
     left->control = 0;
 }
 
-/* Two private pages for this instance: those of one that was unloaded, or new ones. A
- * thread's rseq_cs may point to the second one for ever, so they stay mapped. 0: there
- * are none. */
+/* Returns two private pages for this instance: those of one that was unloaded, or new ones; 0:
+ * there are none. A thread's rseq_cs may point to the second one for ever, so they stay mapped. */
 UT_COLD_ long ut_take_pages_(int *are_new) {
     struct ut_registry_ *registry = ut_find_registry_();
     long page;
@@ -1621,9 +1621,9 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
     mapped->control = (uint64_t)(uintptr_t)control;
     mapped->bytes = UT_CONTROL_BYTES_ + (ut_process.door != NULL ? sizeof *ut_process.door : 0);
     {
-        /* On a page that no dlclose() takes away and that fork() copies: a
-         * critical section that is never executed. The kernel checks the
-         * signature before `abort`, clears rseq_cs and goes on. */
+        /* A critical section that is never executed, on a page that no dlclose() takes away and
+         * that fork() copies. The kernel checks the signature before `abort`, clears rseq_cs and
+         * goes on. */
         uint64_t *section = mapped->section;
         section[0] = 0;                            /* version, flags */
         section[1] = (uint64_t)(page + 4096 + 256); /* start */
@@ -1642,19 +1642,20 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
     if (ut_process.door != NULL) UT_ATOMIC_STORE_(&ut_process.door->magic, UT_DOOR_MAGIC_);
 }
 
-/* The library is unloaded, or the program ends. What is mapped stays: other
- * threads may still record. The next instance that is loaded unmaps it. */
+/* Runs when the library is unloaded, or the program ends. The mappings stay: other threads may
+ * still record. The next instance that is loaded unmaps them. */
 __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_function)) void ut_close_door_(void) {
     uint64_t status[32] = {0};
     if (ut_process.has_key) {
         UT_RELAXED_STORE_(&ut_process.has_key, 0);
         pthread_key_delete(ut_process.key);
     }
-    /* Unless the program has closed it and uses its number for something else. */
+    /* It stays open if the program has closed it and uses its number for something else. */
     if (ut_process.door != NULL && ut_syscall_(UT_SYS_NEWFSTATAT_, ut_process.door_fd, (long)"", (long)status, UT_AT_EMPTY_PATH_, 0, 0) == 0 &&
         status[1] == ut_process.door_inode)
         ut_syscall_(UT_SYS_CLOSE_, ut_process.door_fd, 0, 0, 0, 0, 0);
-    /* Nobody is in: its memory can go, `on` reads 0. Not in a child, which shares it. */
+    /* If no session is attached, its memory is freed and `on` reads 0. Not in a child, which shares
+     * it. */
     if (ut_is_over_() && ut_process.door_pid == ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0)) {
         UT_ATOMIC_STORE_(&ut_process.door->magic, 0u);
         ut_syscall_(UT_SYS_MADVISE_, (long)ut_process.control, UT_CONTROL_BYTES_ + (long)sizeof *ut_process.door, UT_MADV_REMOVE_, 0, 0, 0);
@@ -1662,7 +1663,7 @@ __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_functi
     if (ut_process.place != NULL) {
         struct ut_registry_ *registry = (struct ut_registry_ *)(uintptr_t)UT_REGISTRY_AT_;
         const uint64_t pages = (uint64_t)(uintptr_t)ut_process.same_process;
-        /* Not in a child: what it has of its parent's entry is not about it. */
+        /* Not in a child: the entry inherited from its parent is not about the child. */
         if (registry->pid == (uint64_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0) && *ut_process.place == pages)
             UT_ATOMIC_STORE_(ut_process.place, pages | 1);
     }
@@ -1670,20 +1671,18 @@ __attribute__((weak, visibility("hidden"), destructor(101), no_instrument_functi
 
 /* ---- the fast path ---------------------------------------------------------- */
 
-/* The order matters. A reading of an event, a next or a pair lies between two looks at
- * the mark (the one here and the one of the record before), so that a record's flag is
- * about exactly the time since the record before.
+/* Reads the clock and writes the record. The order matters. A reading of an event, a next or a pair
+ * lies between two checks of the mark (the one here and that of the previous record), so that a
+ * record's flag describes exactly the time since the previous record.
  *
- * Almost nothing of the recorder lies inside a span: its code and data may be cold,
- * and would show as 20 to 50 ns. At the begin the clock is read when nothing is left to
- * do but to store it. A serialised reading is for sections so short that even this
- * shows: a fence after the stores makes the section start from one and the same state
- * whatever the code around it: without it, its cost differs between programs by three
- * cycles instead of one, and moves twice as much as a pair of readings when another
- * thread shares the core. At the end the clock is read before anything else is
- * asked, even whether to record. The begin's look at the mark comes before its
- * reading: a deschedule between the two is flagged by the record after, a few
- * nanoseconds too late, never too early. */
+ * Almost nothing of the recorder lies inside a span: its code and data may be cold, and would show
+ * as 20 to 50 ns. At the begin the clock is read as the last step before the store. A serialised
+ * reading is for spans so short that even this shows. A fence after the stores makes the span start
+ * from one and the same state, whatever the code around it. Without the fence, its cost differs
+ * between programs by three cycles instead of one, and changes twice as much as a pair of readings
+ * when another thread shares the core. At the end the clock is read before any other check, even
+ * whether to record. The begin's check of the mark precedes its reading: a deschedule between the
+ * two is flagged by the next record, a few nanoseconds too late, never too early. */
 UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how) {
     const int fenced = how == UT_ORDERED_BEGIN_ || how == UT_PAIRED_BEGIN_;
     const int last = fenced || (how == UT_WAITING_READ_ && kind == UT_KIND_BEGIN_);
@@ -1693,10 +1692,10 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     uintptr_t slot;
     uint64_t ts = 0, second = 0, tail = 0, cursor, position, *head;
     uint32_t cpu = UT_CPU_UNKNOWN_;
-    /* Points that are switched off must not read: what they cost is the difference. */
+    /* Points that are switched off must not read the clock: the difference is their cost. */
     if (first && UT_LIKELY_(w->state == UT_READY_) && (how != UT_WAITING_READ_ || !ut_is_off_here_(event))) {
         ut_enter_(w);
-        UT_COMPILER_BARRIER_(); /* a handler that comes in from here on uses `nested` */
+        UT_COMPILER_BARRIER_(); /* a handler that interrupts from here on uses `nested` */
         ts = ut_read_as_(how, &second, &cpu);
         UT_COMPILER_BARRIER_();
         if (UT_UNLIKELY_(ut_is_off_here_(event) || !*ut_process.same_process || !ut_is_writing_(w->state))) {
@@ -1705,9 +1704,9 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
             second = ut_thread.again[1];
         }
     } else {
-        /* Straight through while recording, where every jump would be measured. */
+        /* While recording this path has no jump, because each would be measured. */
         const uint32_t on = *ut_process.on;
-        if (__builtin_expect(on == UT_OFF_, !fenced)) return; /* before the thread's own memory is looked for */
+        if (__builtin_expect(on == UT_OFF_, !fenced)) return; /* before the thread's own memory is read */
         if (UT_UNLIKELY_(on != ut_thread.on) && ut_is_switched_off_(on, event)) return;
         if (UT_LIKELY_(!first && w->state == UT_READY_ && *ut_process.same_process)) ut_enter_(w);
         else if ((w = ut_choose_()) == NULL) return;
@@ -1747,38 +1746,36 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     if (fenced) ut_fence_();
 }
 
-/** Records a point in time with a number of the program's own. */
+/** Records a point in time, with a payload of the program's choice. */
 UT_HOT_ void ut_event(uint16_t event, uint32_t payload) { ut_record_(UT_KIND_INSTANT_, event, payload, UT_PLAIN_READ_); }
-/** A span starts here. Spans of one event may nest. The clock is read when all
- * earlier instructions have been executed: loads that are still under way belong
- * to what came before. */
+/** Begins a span. Spans of one event may nest. The clock is read when all earlier instructions have
+ * been executed: loads that are still under way belong to the code before the span. */
 UT_HOT_ void ut_begin(uint16_t event) { ut_record_(UT_KIND_BEGIN_, event, 0, UT_WAITING_READ_); }
-/** The innermost open span of this event ends here, when all its instructions
- * have been executed. */
+/** Ends the innermost open span of this event, when all its instructions have been executed. */
 UT_HOT_ void ut_end(uint16_t event) { ut_record_(UT_KIND_END_, event, 0, UT_WAITING_READ_); }
-/** Span `from` ends and span `to` starts here: one clock reading, as ut_end's. */
+/** Ends span `from` and begins span `to`, with one clock reading, as in ut_end. */
 UT_HOT_ void ut_next(uint16_t from, uint16_t to) { ut_record_(UT_KIND_NEXT_, from, to, UT_WAITING_READ_); }
-/** Two clock readings with nothing between: what measuring costs, in place. */
+/** Reads the clock twice with nothing between: the cost of measuring, in place. */
 UT_HOT_ void ut_pair(uint16_t event) { ut_record_(UT_KIND_PAIR_, event, 0, UT_WAITING_PAIR_); }
-/** As ut_begin, but the reading waits for nothing: work from before the span may
- * still be under way, and is counted in it on some CPUs. For spans whose work must
- * overlap with what lies around them. Outputs say "edges not ordered". */
+/** As ut_begin, but the reading waits for nothing: work from before the span may still be under
+ * way, and is counted in it on some CPUs. It is for spans whose work must overlap with the code
+ * around them. Outputs say "edges not ordered". */
 UT_HOT_ void ut_begin_fast(uint16_t event) { ut_record_(UT_KIND_BEGIN_, event, UT_UNORDERED_, UT_PLAIN_READ_); }
-/** As ut_end, for ut_begin_fast: work that is still under way, such as loads that
- * miss the caches, is not in the span, however long it takes. */
+/** As ut_end, for ut_begin_fast: work that is still under way, such as loads that miss the caches,
+ * is not in the span, however long it takes. */
 UT_HOT_ void ut_end_fast(uint16_t event) { ut_record_(UT_KIND_END_, event, UT_UNORDERED_, UT_PLAIN_READ_); }
-/** As ut_begin, with a serialised reading: for sections below about 200 ns. */
+/** As ut_begin, with a serialised reading: for spans below about 200 ns. */
 UT_HOT_ void ut_begin_ordered(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, UT_ORDERED_BEGIN_); }
 /** As ut_end, with a serialised reading. */
 UT_HOT_ void ut_end_ordered(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, UT_ORDERED_END_); }
 
-/** As ut_begin_ordered, after a pair of readings: what a reading costs right
- * before the section goes with it (`report --compensate pairs`). */
+/** As ut_begin_ordered, after a pair of readings: the cost of a reading right before the span is
+ * recorded with it (`report --compensate pairs`). */
 UT_HOT_ void ut_begin_paired(uint16_t event) { ut_record_(UT_KIND_BEGIN_ORDERED_, event, 0, UT_PAIRED_BEGIN_); }
 /** As ut_end_ordered, with a pair of readings after it. */
 UT_HOT_ void ut_end_paired(uint16_t event) { ut_record_(UT_KIND_END_ORDERED_, event, 0, UT_PAIRED_END_); }
 
-/** As ut_event with 64 bits: takes two records. */
+/** As ut_event with 64 bits: it takes two records. */
 UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
@@ -1789,7 +1786,7 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     UT_COMPILER_BARRIER_();
     cursor = w->cursor;
     if ((cursor & UT_PIECE_MASK_) == 0 && (cursor = ut_find_room_(w)) == 0) return;
-    if (((cursor + 16) & UT_PIECE_MASK_) == 0) { /* both halves share a piece */
+    if (((cursor + 16) & UT_PIECE_MASK_) == 0) { /* both halves must lie in the same piece */
         record = (uint64_t *)(w->base + cursor);
         record[0] = 0;
         record[1] = UT_PAD_ | (uint64_t)event << 32 | (uint64_t)(UT_CPU_UNKNOWN_ | UT_KIND_CONTINUATION_ << 11) << 48;
@@ -1823,17 +1820,15 @@ UT_HOT_ void ut_event64(uint16_t event, uint64_t payload) {
 
 /* ---- sampled spans ---------------------------------------------------------- */
 
-/* At each begin the count `left` of the event's cell goes down by one, in one
- * instruction, so that a signal handler comes in before or after it. The begin
- * that finds it at 0 is recorded; its payload says how many it stands for. Gaps
- * between recorded ones are uniform on 1 .. 2r - 1, the first one as if drawing
- * had begun long ago: each execution is then recorded with probability 1/r, in
- * threads of any length. The cells lie in the ring's head, so that what was
- * executed since is known of a killed program too. While a recorded span is
- * open, begins and ends of its event go the slow way, which keeps who was
- * recorded. */
+/* Each begin decrements the count `left` of the event's cell in one instruction, so that a signal
+ * handler runs before or after it. The begin that finds it at 0 is recorded; its payload says how
+ * many executions it stands for. Gaps between recorded spans are uniform on 1 .. 2r - 1, the first
+ * one as if drawing had begun long ago. Each execution is then recorded with probability 1/r, in
+ * threads of any length. The cells lie in the ring's head, so that the executions since the last
+ * recorded one are known even of a killed program. While a recorded span is open, begins and ends
+ * of its event take the slow path, which tracks the recorded spans. */
 
-/* Counts one more; returns below 0 if this one is to be recorded. */
+/* Counts one execution; returns a value below 0 if it is to be recorded. */
 UT_HOT_ int ut_count_down_(struct ut_cell_ *cell) {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
     int below;
@@ -1869,7 +1864,7 @@ UT_COLD_ uint64_t ut_first_seed_(void) {
     return x ^ x >> 29;
 }
 
-/* 32 random bits: the upper half of Knuth's linear congruential generator. */
+/* Returns 32 random bits: the upper half of Knuth's linear congruential generator. */
 UT_INLINE_ uint32_t ut_random_(void) {
     uint64_t x = ut_thread.random;
     if (UT_UNLIKELY_(x == 0)) x = ut_first_seed_();
@@ -1878,18 +1873,18 @@ UT_INLINE_ uint32_t ut_random_(void) {
     return (uint32_t)(x >> 32);
 }
 
-/* 1 .. n, each as likely. */
+/* Returns a number of 1 .. n, all equally likely. */
 UT_INLINE_ uint32_t ut_random_to_(uint32_t n) { return 1 + (uint32_t)((uint64_t)ut_random_() * n >> 32); }
 
-/* The first gap of a cell, or under a rate: the least of two different numbers
- * of 1 .. 2r, which is what is left of a gap looked at at a random time. */
+/* Returns the first gap of a cell, or under a rate: the smaller of two different numbers of 1 ..
+ * 2r, which is the remainder of a gap at a random time. */
 UT_COLD_ uint32_t ut_first_gap_(uint32_t one_in) {
     uint32_t a = ut_random_to_(2 * one_in), b = ut_random_to_(2 * one_in - 1);
     b += b >= a;
     return a < b ? a : b;
 }
 
-/* One in how many executions of an event is to be recorded. */
+/* Returns the sampling rate of an event: one in this many executions is recorded. */
 UT_COLD_ uint32_t ut_find_rate_(uint16_t event) {
     struct ut_control_ *control = ut_process.control;
     uint32_t i, one_in = 0;
@@ -1910,13 +1905,13 @@ UT_HOT_ uint32_t ut_one_in_(uint16_t event) {
     return ut_find_rate_(event);
 }
 
-/* Starts a new gap: one store, so that the count is right before and after. */
+/* Starts a new gap by one store, so that the count is right before and after. */
 UT_HOT_ void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t executions) {
     const uint32_t one_in = ut_one_in_(event), before = cell->one_in;
     uint32_t gap;
     cell->timed = (uint16_t)before;
     if (UT_LIKELY_(one_in == before)) gap = ut_random_to_(2 * one_in - 1);
-    else { /* none before, or the rate has changed: as if this one had been long ago */
+    else { /* no gap before, or the rate has changed: as if drawing had begun long ago */
         gap = ut_first_gap_(one_in);
         cell->one_in = (uint16_t)one_in;
     }
@@ -1925,8 +1920,8 @@ UT_HOT_ void ut_next_gap_(struct ut_cell_ *cell, uint16_t event, uint64_t execut
     *(volatile uint64_t *)&cell->last = executions;
 }
 
-/* Makes the fast path find the cells of the thread's ring; if it cannot, all
- * goes the slow way. */
+/* Makes the fast path find the cells of the thread's ring; if this fails, all spans take the slow
+ * path. */
 UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
     struct ut_thread_ *t = &ut_thread;
     if (ut_process.by_pid != 0) return;
@@ -1947,16 +1942,16 @@ UT_COLD_ void ut_find_cells_(struct ut_cell_ *cells) {
     UT_RELAXED_STORE_(t->cells, (uintptr_t)cells - (uintptr_t)ut_no_cells_);
 }
 
-/* The cell that the fast path looks at. */
+/* Returns the cell that the fast path examines. */
 UT_HOT_ struct ut_cell_ *ut_near_cell_(uint16_t event) {
     return (struct ut_cell_ *)(void *)((char *)ut_no_cells_ + UT_ATOMIC_LOAD_(ut_thread.cells)) + event % UT_CELLS_;
 }
 
-/* The event's cell in a ring; NULL: there is none, and every span is recorded. */
+/* Returns the event's cell in a ring; NULL: there is none, and every span is recorded. */
 UT_COLD_ struct ut_cell_ *ut_make_cell_(struct ut_writer_ *w, uint16_t event) {
     struct ut_cell_ *cells = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_), *cell;
     if (w->ring->cells != UT_CELLS_) {
-        /* Pages first, as for segments. */
+        /* Pages are taken before the first store, as for segments. */
         if (w->ring->cells != 0 ||
             !ut_populate_(w->pool, (uintptr_t)cells, UT_CELLS_ * sizeof *cells)) {
             w->ring->cells = 0xffffffffu;
@@ -1975,8 +1970,8 @@ UT_COLD_ struct ut_cell_ *ut_make_cell_(struct ut_writer_ *w, uint16_t event) {
     return (uint16_t)cell->state == event ? cell : NULL;
 }
 
-/* The cell of an event whose ring is being written, so that handlers use
- * another one; NULL as above. */
+/* Returns the event's cell in a ring that is being written, so that handlers use another one; NULL:
+ * there is none, and every span is recorded. */
 UT_INLINE_ struct ut_cell_ *ut_cell_of_(struct ut_writer_ *w, uint16_t event) {
     struct ut_cell_ *cell;
     if (UT_UNLIKELY_(w->ring->cells != UT_CELLS_)) return ut_make_cell_(w, event);
@@ -1985,8 +1980,8 @@ UT_INLINE_ struct ut_cell_ *ut_cell_of_(struct ut_writer_ *w, uint16_t event) {
     return ut_make_cell_(w, event);
 }
 
-/* One execution has begun, `counted` already or not: how many it stands for if
- * it is to be recorded, or 0. */
+/* Begins one execution, which may already be `counted`. Returns how many executions it stands for
+ * if it is to be recorded, or 0. */
 UT_INLINE_ uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int counted, int on) {
     volatile uint32_t *state = &cell->state;
     uint32_t open = cell->open, n = 0;
@@ -2008,14 +2003,14 @@ UT_INLINE_ uint32_t ut_begun_(struct ut_cell_ *cell, uint16_t event, int counted
     return n;
 }
 
-/* Executions are counted while recording is switched off, too. */
+/* Begins a sampled span. Executions are counted even while recording is switched off. */
 UT_COLD_ void ut_begin_sampled_slow_(uint16_t event, int counted) {
     const uint32_t joined = ut_thread.on, here = (uint32_t)(uintptr_t)__builtin_dwarf_cfa();
     const int on = !ut_is_off_(event);
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_cell_ *cell;
     uint32_t n = 1;
-    if (UT_UNLIKELY_(ut_thread.on != joined)) counted = 0; /* in the session before */
+    if (UT_UNLIKELY_(ut_thread.on != joined)) counted = 0; /* counted in the previous session */
     if (UT_LIKELY_(w->state == UT_READY_ && ut_is_same_process_())) ut_enter_(w);
     else if (counted || !on) { /* counted by a handler that interrupts a write: the next one is recorded */
         if (on && ut_is_left_(&ut_thread, w->state, here) && (w = ut_choose_from_(here)) != NULL) w->state = UT_READY_;
@@ -2051,8 +2046,8 @@ UT_HOT_ void ut_put_(struct ut_writer_ *w, uint32_t kind, uint32_t event, uint32
     ut_ready_(w, cursor);
 }
 
-/* The common case of ut_begin_sampled_slow_: counted, and no recorded span of
- * the event is open. */
+/* The common case of ut_begin_sampled_slow_: the execution is counted, and no recorded span of the
+ * event is open. */
 UT_APART_ void ut_begin_due_(struct ut_cell_ *cell, uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
     int32_t left;
@@ -2065,7 +2060,7 @@ UT_APART_ void ut_begin_due_(struct ut_cell_ *cell, uint16_t event) {
     *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_ | UT_BUSY_;
     UT_COMPILER_BARRIER_();
     left = ut_low_half_(cell);
-    if (UT_UNLIKELY_(left >= 0)) { /* a handler came in and was recorded for both */
+    if (UT_UNLIKELY_(left >= 0)) { /* a handler ran and was recorded for both */
         *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_;
         w->state = UT_READY_;
         return;
@@ -2083,12 +2078,12 @@ UT_COLD_ void ut_end_sampled_slow_(uint16_t event) {
     struct ut_cell_ *cell;
     const uint32_t running = *ut_process.on;
     if (UT_UNLIKELY_(!ut_is_same_process_())) return; /* nothing of this process is open */
-    if (UT_UNLIKELY_(running != UT_OFF_ && (running ^ ut_thread.on) > UT_MODE_)) return; /* nor of this session */
+    if (UT_UNLIKELY_(running != UT_OFF_ && (running ^ ut_thread.on) > UT_MODE_)) return; /* the session has none */
     if (UT_UNLIKELY_(w->state != UT_READY_)) w = &ut_thread.nested; /* as the begin did */
     if (UT_UNLIKELY_(w->state != UT_READY_ || w->ring->cells == 0)) return; /* nothing has begun */
     cell = (struct ut_cell_ *)(void *)((char *)w->ring + UT_CELLS_AT_) + event % UT_CELLS_;
     if (UT_UNLIKELY_(w->ring->cells != UT_CELLS_ || ((uint16_t)cell->state != event && cell->state != 0))) {
-        ut_record_(UT_KIND_END_, event, 1, UT_WAITING_READ_); /* no cell: all are recorded */
+        ut_record_(UT_KIND_END_, event, 1, UT_WAITING_READ_); /* no cell: every span is recorded */
         return;
     }
     if (UT_UNLIKELY_(cell->deeper > 0)) {
@@ -2096,12 +2091,12 @@ UT_COLD_ void ut_end_sampled_slow_(uint16_t event) {
         return;
     }
     if (UT_LIKELY_(cell->open & 1)) ut_record_(UT_KIND_END_, event, cell->timed, UT_WAITING_READ_);
-    /* A handler that comes in leaves `open` as it found it. */
+    /* A handler that interrupts leaves `open` as it found it. */
     cell->open >>= 1;
     if (cell->open == 0 && cell->state != 0) *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_;
 }
 
-/* The common case: one recorded span of the event is open, and none inside it. */
+/* The common case of an end: one recorded span of the event is open, and none inside it. */
 UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
     struct ut_writer_ *w = &ut_thread.own;
     if (UT_UNLIKELY_(w->state != UT_READY_ || *ut_process.on != ut_thread.on || cell->state != ((uint32_t)event | UT_CLAIMED_ | UT_OPEN_) || cell->open != 1)) {
@@ -2111,22 +2106,22 @@ UT_APART_ void ut_end_due_(struct ut_cell_ *cell, uint16_t event) {
     ut_enter_(w);
     UT_COMPILER_BARRIER_();
     ut_put_(w, UT_KIND_END_, event, cell->timed);
-    /* A handler that comes in leaves `open` as it found it. */
+    /* A handler that interrupts leaves `open` as it found it. */
     cell->open = 0;
     UT_COMPILER_BARRIER_();
     *(volatile uint32_t *)&cell->state = event | UT_CLAIMED_;
 }
 
-/* Neither begins nor ends in the common way: a recorded one is open, the cell is
- * another event's, or there is none (yet). */
+/* Begins a span outside the common case: a recorded span is open, the cell belongs to another
+ * event, or there is none (yet). */
 UT_COLD_ void ut_begin_otherwise_(const struct ut_cell_ *cell, uint16_t event) {
     if (*ut_process.on != 0 || (cell->state & UT_OPEN_)) ut_begin_sampled_slow_(event, 0);
-    /* Not before the collector has read it all. */
+    /* The rings are given up only after the collector has read all of them. */
     else if (ut_is_over_() && !ut_process.control->collector_alive) ut_leave_((uint32_t)(uintptr_t)__builtin_dwarf_cfa());
 }
 
-/** As ut_begin, but only one in so many of the event's sections is recorded,
- * at random; all are counted. Ends with ut_end_sampled. */
+/** As ut_begin, but records only one in n executions of the event's span, at random, and counts all
+ * of them. The span ends with ut_end_sampled. */
 UT_HOT_ void ut_begin_sampled(uint16_t event) {
     struct ut_cell_ *cell = ut_near_cell_(event);
     if (UT_LIKELY_(cell->state == ((uint32_t)event | UT_CLAIMED_))) {
@@ -2141,8 +2136,7 @@ UT_HOT_ void ut_end_sampled(uint16_t event) {
     if (ut_thread.cells != &ut_no_offset_ || *ut_process.on != 0) ut_end_due_(cell, event);
 }
 
-/* Changes an entry of the table of rates; one that `undertick record` made
- * stays. */
+/* Changes an entry of the table of rates; an entry that `undertick record` made stays. */
 UT_COLD_ void ut_set_rate_(uint16_t event, uint32_t one_in) {
     uint64_t *rates = ut_process.control->rates;
     uint64_t wanted = 1ull << 63 | (uint64_t)event << 32 | (one_in < UT_MOST_ONE_IN_ ? one_in : UT_MOST_ONE_IN_);
@@ -2156,20 +2150,20 @@ UT_COLD_ void ut_set_rate_(uint16_t event, uint32_t one_in) {
     }
 }
 
-/** One in how many sampled sections of an event is recorded, in this process
- * and all others of the session; at most 65535, 0: as before anyone asked (16
- * unless `record --sample` says otherwise). From the next recorded one on. */
+/** Sets the rate of an event's sampled spans: one in `one_in` executions is recorded, in this
+ * process and all others of the session, from the next recorded one on. At most 65535; 0 restores
+ * the session's default (16 unless `record --sample` sets another one). */
 UT_INLINE_ void ut_sample_rate(uint16_t event, uint32_t one_in) {
     if (ut_process.control) ut_set_rate_(event, one_in);
 }
 
-/** Makes the choice of the calling thread's sampled sections repeatable. */
+/** Makes the random choice of the calling thread's sampled spans repeatable. */
 UT_INLINE_ void ut_sample_seed(uint64_t seed) { ut_thread.random = seed ? seed : 1; }
 
-/** Whether events are being recorded (all of them, or some for a while). */
+/** Returns whether events are being recorded (all of them, or some for a while). */
 UT_INLINE_ int ut_enabled(void) { return *ut_process.on != UT_OFF_; }
 
-/* Whether the door has this name already, as the last one of its event or thread. */
+/* Returns whether the attach page already has this name, as the last one of its event or thread. */
 UT_INLINE_ int ut_is_known_(const struct ut_door_ *door, const struct ut_name_ *name) {
     uint32_t used = __atomic_load_n(&door->names_used, __ATOMIC_ACQUIRE), at = 0;
     int known = 0;
@@ -2191,8 +2185,8 @@ UT_INLINE_ int ut_is_known_(const struct ut_door_ *door, const struct ut_name_ *
     return known;
 }
 
-/* Keeps a name for the sessions that will come through the door, as the log of
- * names does: 16 bytes, the text, and up to 7 more. */
+/* Stores a name for the sessions that will attach, in the form of the log of names: 16 bytes, the
+ * text, and up to 7 more. */
 UT_COLD_ void ut_keep_name_(struct ut_door_ *door, const struct ut_name_ *name) {
     const uint32_t bytes = (16u + name->bytes + 7u) & ~7u;
     uint32_t at = __atomic_load_n(&door->names_used, __ATOMIC_RELAXED), i;
@@ -2205,7 +2199,7 @@ UT_COLD_ void ut_keep_name_(struct ut_door_ *door, const struct ut_name_ *name) 
         }
     } while (!__atomic_compare_exchange_n(&door->names_used, &at, at + bytes, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     kept = (struct ut_name_ *)(void *)(door->names + at);
-    UT_RELAXED_STORE_(&kept->bytes, name->bytes); /* so that others find the one after it */
+    UT_RELAXED_STORE_(&kept->bytes, name->bytes); /* so that others find the entry after it */
     UT_RELAXED_STORE_(&kept->what, name->what);
     UT_RELAXED_STORE_(&kept->event, name->event);
     UT_RELAXED_STORE_(&kept->pid, name->pid);
@@ -2214,9 +2208,9 @@ UT_COLD_ void ut_keep_name_(struct ut_door_ *door, const struct ut_name_ *name) 
     UT_ATOMIC_STORE_(&kept->magic, name->magic);
 }
 
-/* Appends to the log of names, which other processes do, too; whether it is there.
- * Beyond the limit of file sizes a write ends the program: none is tried, and the
- * signal is taken back if another process was faster. */
+/* Appends to the log of names, to which other processes also append; returns whether the record is
+ * in it. Beyond the limit of file sizes a write ends the program, so none is tried. If another
+ * process was faster, the signal is taken back. */
 UT_COLD_ int ut_write_name_(int fd, const struct ut_name_ *name) {
     const uint64_t limit = ut_file_limit_(), mine = 1ull << 24; /* SIGXFSZ */
     const long bytes = 16 + (long)name->bytes;
@@ -2267,10 +2261,10 @@ UT_INLINE_ void ut_thread_name(const char *name) {
     if (ut_process.control) ut_append_name_(2, 0, name);
 }
 
-/* See ut_number. `tells`: the trace is told, whoever was told before: another instance may
- * have been unloaded, with the names that it gave. */
+/* As ut_number. `tells`: the name is written to the trace even if it was before, because another
+ * instance may have been unloaded with the names that it gave. */
 UT_COLD_ uint16_t ut_number_of_(const char *name, int tells) {
-    static uint8_t are_told; /* the other names */
+    static uint8_t are_told; /* whether "(other names)" is in the trace */
     uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
     uint64_t *names = ut_process.names;
     const char *at;
@@ -2290,9 +2284,9 @@ UT_COLD_ uint16_t ut_number_of_(const char *name, int tells) {
     return UT_OTHER_NAMES_;
 }
 
-/** The number of a name's event, for a process of many libraries: of 16384 to 32766, one
- * for each name, the same for the same name; 32767, "(other names)", if there is none left.
- * To be asked for once and kept. */
+/** Returns the event number of a name, for a process of many libraries. It is one of 16384 to
+ * 32766, the same each time for the same name; 32767, "(other names)", if there is none left. Call
+ * it once and store the number. */
 UT_INLINE_ uint16_t ut_number(const char *name) { return ut_number_of_(name, 0); }
 
 UT_COLD_ uint16_t ut_new_scope_(uint16_t *number, const char *name) {
@@ -2308,8 +2302,8 @@ UT_HOT_ uint16_t ut_begin_scope_(uint16_t *number, const char *name) {
 }
 UT_HOT_ void ut_end_scope_(const uint16_t *event) { ut_end(*event); }
 
-/** UT_SCOPE("parse"); is a span until the end of the block, however that is left (but by
- * longjmp or the end of the thread). Its number is made for the name, and kept. */
+/** UT_SCOPE("parse"); is a span until the end of the block, however the block is left (except by
+ * longjmp or the end of the thread). A number is made for the name, and stored. */
 #define UT_SCOPE(name) UT_SCOPE_AT_(name, __COUNTER__)
 #define UT_SCOPE_AT_(name, place) UT_SCOPE_OF_(name, place)
 #define UT_SCOPE_OF_(name, place) \
@@ -2335,7 +2329,7 @@ class span {
     [[maybe_unused]] uint16_t event_;
 };
 
-/** As span, by ut_begin_fast and ut_end_fast. */
+/** A span as `span`, by ut_begin_fast and ut_end_fast. */
 class fast_span {
   public:
     explicit fast_span(uint16_t event) noexcept : event_(event) { ut_begin_fast(event); }
@@ -2347,7 +2341,7 @@ class fast_span {
     [[maybe_unused]] uint16_t event_;
 };
 
-/** As span, sampled. */
+/** A sampled span as long as the object lives. */
 class sampled_span {
   public:
     explicit sampled_span(uint16_t event) noexcept : event_(event) { ut_begin_sampled(event); }

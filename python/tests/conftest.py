@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures and options that the tests share."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[2]
-# Recordings of the tests: nothing of the kernel, which not every machine gives, and nothing
-# measured beforehand.
+# Options of the tests' recordings: without the kernel's events, which not every machine gives, and
+# without calibration.
 PLAIN = ["--kernel", "off", "--no-calibration"]
 
 
 def hear_ctrl_c() -> None:
-    """For a child: what is started in the background inherits that SIGINT is ignored."""
+    """Enables SIGINT in a child: processes started in the background inherit that it is ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -49,7 +49,7 @@ _SKIPPED: list[str] = []
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """What a test could not look at, although it passed, and what was skipped as a whole."""
+    """Collects the checks that a passed test skipped, and the tests that were skipped."""
     if report.when == "call" and report.passed:
         lines = report.capstdout.splitlines()
         _SKIPPED.extend(line for line in lines if line.startswith("skipped:"))

@@ -1,4 +1,4 @@
-"""A trace that is made up, so that all about it is known: rows are written as they are said."""
+"""An artificial trace, of which everything is known: its rows are written as specified."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-# Two ticks to a nanosecond, and a start that is not 0: a figure in the wrong unit is off.
+# Two ticks to a nanosecond, and a start other than 0, so that a figure in the wrong unit is wrong.
 TICKS_PER_NS = 2
 START = 1_000_000
 
@@ -23,7 +23,7 @@ INSTANT, BEGIN, END, GAP, SWITCH_OUT, SWITCH_IN, INTERRUPT, SOFT = 0, 1, 2, 7, 1
 
 @dataclass
 class Made:
-    """What is put in, times in ns from the start."""
+    """The content of the trace, times in ns from the start."""
 
     rows: list[dict[str, int]] = field(default_factory=list)
     spans: list[dict[str, Any]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Made:
         self._row(-1, tid, cpu, at_ns, kind, event, payload)
 
     def write(self, trace: Path, like: dict[str, Any]) -> None:
-        """Writes it; `like` is the manifest of any trace."""
+        """Writes the trace; `like` is the manifest of any trace."""
         trace.mkdir()
         rows = sorted(self.rows, key=lambda row: (row["ring"], row["ts"]))
         types = dict.fromkeys(("ts", "payload"), pa.int64())
@@ -117,7 +117,7 @@ class Made:
 
 
 def example() -> Made:
-    """Two threads with requests, some nested in themselves, and what the kernel said."""
+    """Returns two threads with requests, some nested in themselves, and kernel events."""
     made = Made()
     for ring, count in ((0, 40), (1, 25)):
         at = 1000.0 * (ring + 1)

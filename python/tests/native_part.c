@@ -1,4 +1,4 @@
-/* The native part of a Python program: counts come back to the test. */
+/* The native part of a Python program; the test counts its events. */
 #include "undertick.h"
 
 void native_setup(void) { ut_name(1, "native work"); ut_name(2, "native tick"); }

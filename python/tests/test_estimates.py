@@ -1,4 +1,4 @@
-"""The estimators on arrays: values worked out otherwise, and the command's own words."""
+"""The estimators on arrays, against values computed otherwise and the command's output."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_any_series_of_numbers(values: object) -> None:
     assert found.value == pytest.approx(statistics.fmean(SAMPLE), rel=1e-12)
     assert (found.unit, found.level, found.n) == ("ms", 0.95, 2000)
     assert found.lo is not None and found.hi is not None
-    # Of independent normal numbers: about 1.96 * 5 / sqrt(2000) = 0.219.
+    # The half-width of independent normal numbers is about 1.96 * 5 / sqrt(2000) = 0.219.
     assert 0.15 < (found.hi - found.lo) / 2 < 0.33
 
 
@@ -70,7 +70,7 @@ def test_correlated_numbers_widen_the_interval() -> None:
     drawn.shuffle(mixed)
     kept, lost = undertick.estimate(walk), undertick.estimate(mixed)
     assert None not in (*kept.interval, *lost.interval)
-    # An AR(1) of 0.95: sqrt(1.95 / 0.05) = 6.2 times as wide.
+    # The interval of an AR(1) of 0.95 is sqrt(1.95 / 0.05) = 6.2 times as wide.
     ratio = (kept.hi - kept.lo) / (lost.hi - lost.lo)  # type: ignore[operator]
     assert 3 < ratio < 12
     assert kept.n_effective < 400
@@ -85,7 +85,7 @@ def test_comparison_of_series() -> None:
     assert found.difference.value == pytest.approx(statistics.fmean(a) - statistics.fmean(b), rel=1e-9)
     assert found.ratio.value == pytest.approx(statistics.fmean(a) / statistics.fmean(b), rel=1e-9)
     assert (found.difference.unit, found.ratio.unit) == ("us", "1")
-    # sqrt(2 / 800) * 1.96 = 0.098 on both sides.
+    # The half-width is sqrt(2 / 800) * 1.96 = 0.098.
     assert found.difference.lo is not None and found.difference.hi is not None
     assert 0.07 < (found.difference.hi - found.difference.lo) / 2 < 0.14
     median = undertick.compare(a, b, of="median")
@@ -109,7 +109,8 @@ def test_pairs_cancel_what_drifts() -> None:
     narrow = paired.difference.hi - paired.difference.lo  # type: ignore[operator]
     wide = apart.difference.hi - apart.difference.lo  # type: ignore[operator]
     assert narrow < wide / 20 and paired.difference.value == pytest.approx(1, abs=0.03)
-    # What drifts all the time is worth no ten independent numbers: no interval apart.
+    # A steady drift is worth fewer than ten independent numbers: without pairs there is no
+    # interval.
     ramp = [i * 0.05 for i in range(600)]
     drifting = undertick.compare([x + 1 for x in ramp], ramp)
     assert isinstance(drifting, undertick.Comparison)
@@ -177,7 +178,7 @@ def test_reports_are_compared_as_by_the_command(tmp_path: Path) -> None:
 
 
 def test_an_experiment_on_the_simulated_machine(tmp_path: Path) -> None:
-    """Simulated, so it comes out alike each time, and the command gives the same."""
+    """A simulated experiment gives the same report each time, and the command gives the same."""
     script = Path(__file__).resolve().parents[2] / "experiments" / "cmstar-messages.toml"
     first = undertick.run(script, "cmstar", tmp_path / "kept.ut")
     again = undertick.run(script, "cmstar")

@@ -39,7 +39,7 @@ def test_both_in_one_trace(library: ctypes.CDLL, tmp_path: Path) -> None:
         for _ in range(50):
             with undertick.span("python around native"):
                 assert library.native_work(4) == 6
-            with undertick.span(1):  # the native part's own event, from Python
+            with undertick.span(1):  # the native part's event number, from Python
                 pass
     trace = recording.trace()
     assert counts(trace) == {
@@ -50,7 +50,7 @@ def test_both_in_one_trace(library: ctypes.CDLL, tmp_path: Path) -> None:
         (INSTANT, "native tick"): 200,
     }
     found = rows(trace)
-    # One clock: each native section lies within the Python one that called it.
+    # Both use one clock: each native span lies within the Python span that called it.
     assert len({row["ring"] for row in found}) == 2 and len({row["tid"] for row in found}) == 1
     python = [row for row in found if row["name"] == "python around native"]
     sections = [(a["ts"], b["ts"]) for a, b in zip(python[::2], python[1::2])]

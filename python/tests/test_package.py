@@ -1,4 +1,4 @@
-"""The package as such: what it shows is documented, its examples run, its types are right."""
+"""The package: all public names are documented, the examples run, the types are right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGE = Path(undertick.__file__).parent
 
 
 def public() -> Iterator[tuple[str, Any]]:
-    """Everything public, members of classes too."""
+    """Yields everything public, including the members of classes."""
     for name in undertick.__all__:
         if name == "__version__":
             continue
@@ -68,7 +68,7 @@ def test_the_examples_are_found() -> None:
 
 
 def python_of(chapter: Path) -> str:
-    """What a chapter shows in Python, one program."""
+    """Returns the Python blocks of a chapter as one program."""
     blocks = re.findall(r"^```python\n(.*?)^```$", chapter.read_text(), re.MULTILINE | re.DOTALL)
     return "\n".join(blocks)
 
@@ -82,7 +82,7 @@ def test_the_programs_of_the_chapter_run(tmp_path: Path) -> None:
 
 
 def test_all_that_chapters_show_in_python_is_python() -> None:
-    """Also what needs a cluster, or a test runner, and is not run here."""
+    """Includes programs that need a cluster or a test runner, which are not run here."""
     chapters = [*(ROOT / "docs").glob("**/*.md"), ROOT / "README.md"]
     programs = {chapter: python_of(chapter) for chapter in chapters}
     shown = {chapter.name for chapter, program in programs.items() if program}
@@ -92,10 +92,10 @@ def test_all_that_chapters_show_in_python_is_python() -> None:
 
 
 def test_types(tmp_path: Path) -> None:
-    """mypy --strict: the package with its stubs."""
+    """mypy --strict accepts the package with its stubs."""
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--cache-dir", os.devnull]
-    # Where it is installed it is found from anywhere, and its neighbours are not to be seen.
+    # An installed package is found from anywhere, and mypy must not see its neighbours.
     where = PACKAGE.parent if (PACKAGE.parent / "Cargo.toml").exists() else tmp_path
     done = subprocess.run(
         [*command, "-p", "undertick"], capture_output=True, text=True, timeout=300, cwd=where
@@ -104,7 +104,7 @@ def test_types(tmp_path: Path) -> None:
 
 
 def test_a_wrong_use_is_a_type_error(tmp_path: Path) -> None:
-    """The stubs say no where the functions do."""
+    """The stubs reject what the functions reject."""
     pytest.importorskip("mypy")
     program = tmp_path / "wrong.py"
     program.write_text(
@@ -124,7 +124,7 @@ def test_a_wrong_use_is_a_type_error(tmp_path: Path) -> None:
 
 
 def test_the_stub_names_what_there_is() -> None:
-    """Nothing exported lacks a stub, and the stub names nothing else."""
+    """Everything exported has a stub, and the stub names nothing else."""
     from undertick import _native
 
     stub = (PACKAGE / "_native.pyi").read_text()
@@ -172,7 +172,7 @@ def test_the_command_line() -> None:
 
 
 def test_calibration_by_the_command_line(tmp_path: Path) -> None:
-    """The workload that shows what recording costs is started by the interpreter."""
+    """The interpreter starts the workload that measures the cost of recording."""
     trace = tmp_path / "run.ut"
     program = "import undertick\nwith undertick.span('x'): pass"
     command = [sys.executable, "-m", "undertick", "record", "--kernel", "off", "-o", str(trace), "--"]

@@ -1,4 +1,4 @@
-"""The calls of a program that is measured: what they take, give and refuse."""
+"""The calls of a measured program: their arguments, results and errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import undertick
 
 def test_the_same_name_gives_the_same_object() -> None:
     first = undertick.span("same")
-    # Another object with the same text, so that the address says nothing.
+    # Another object with the same text, so that its address differs.
     again = "".join(["sa", "me"])
     assert again is not "same"  # noqa: F632
     assert undertick.span(again) is first
@@ -34,8 +34,8 @@ def test_a_number_is_itself() -> None:
 
 
 def test_many_names_do_not_get_mixed_up() -> None:
-    """More names than the cache of addresses holds, asked for by strings that die. In a
-    process of its own, because a program's door keeps names of 64 KiB only."""
+    """More names than the cache of addresses holds, given by strings that die. The test needs
+    another process, because a program's attach page holds only 64 KiB of names."""
     program = f"{many_names.__name__}()"
     subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n"
@@ -107,7 +107,7 @@ def test_a_span_is_a_context_manager_everywhere() -> None:
         assert stack.enter_context(undertick.span("another")) is undertick.span("another")
     assert span.__enter__() is span
     assert span.__exit__(None, None, None) is None
-    with pytest.raises(KeyError):  # never swallowed
+    with pytest.raises(KeyError):  # the exception is not swallowed
         with span:
             raise KeyError
     for wrong in (lambda: span(), lambda: span(1, 2), lambda: span(function=len)):  # type: ignore[call-arg,arg-type,type-var]
@@ -153,7 +153,7 @@ def test_what_gives_its_thread_away_is_refused() -> None:
 
 
 def test_no_references_are_lost_or_kept() -> None:
-    """Counted by the interpreter: objects in the calls keep their counts."""
+    """The interpreter's reference counts of the arguments stay the same."""
     names = ["".join(["ref", str(i)]) for i in range(50)]
     payload = 123456789
     for name in names:

@@ -1,4 +1,4 @@
-"""The plug-in: limits on both sides of a known length, and those between which nothing is told."""
+"""The plug-in: limits on both sides of a known length, and limits that cannot be decided."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from undertick import Estimate, InputError
 from undertick.pytest_plugin import Figure, nanoseconds, repetitions_needed
 
-# A section that has the CPU for at least 200 us, by another clock: threads that sleep and wake
-# may take it away for most of any time on the wall, and what they take is in no figure.
+# A span that has the CPU for at least 200 us by another clock. Threads that sleep and wake may take
+# the CPU away for most of the wall-clock time, and that time is in no figure.
 BODY = """
 import time, pytest
 
@@ -185,14 +185,14 @@ def estimate(value: float, lo: float | None, hi: float | None, n: int = 100) -> 
 
 
 def test_how_many_repetitions_would_do() -> None:
-    # Half as far as the interval reaches: four times as many, and a third more.
+    # To tell at half the half-width takes four times as many, and a third more.
     assert repetitions_needed(estimate(50, 40, 60), 55) == 534
     assert repetitions_needed(estimate(50, 40, 60), 45) == 534
-    # The arm towards the limit counts.
+    # Only the side of the interval towards the limit counts.
     assert repetitions_needed(estimate(50, 48, 60), 55) == 534
     assert repetitions_needed(estimate(50, 40, 50.5), 45) == 534
     assert repetitions_needed(estimate(50, 40, 60), 50) is None
-    # No interval: the least that have one. 0.9^n < 0.025: n > 35.01.
+    # Without an interval it is the smallest number that has one. 0.9^n < 0.025: n > 35.01.
     assert repetitions_needed(estimate(50, 40, None, 10), 50, 0.9) == 36
     assert repetitions_needed(estimate(50, None, None, 1), 60) == 2
 

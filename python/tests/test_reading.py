@@ -1,4 +1,4 @@
-"""Reading traces: other libraries take what we hand over, and the report is the command's."""
+"""Reading traces: other libraries accept our batches, and the report is that of the command."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ def test_every_library_takes_the_events(trace: undertick.Trace) -> None:
     arrow = table.filter(pa.compute.equal(table.column("event"), number)).column("payload").to_pylist()
     frame = pl.DataFrame(trace.events())
     polars = frame.filter(pl.col("event") == number)["payload"].to_list()
-    events = trace.events()  # DuckDB finds it by its name
+    events = trace.events()  # DuckDB finds the variable by its name
     sql = f"select payload from events where event = {number} order by ts"
     duck = [row[0] for row in duckdb.sql(sql).fetchall()]
-    # Before pandas 3 the way is by pyarrow.
+    # Before pandas 3 the conversion goes through pyarrow.
     of_arrow = getattr(pd.DataFrame, "from_arrow", lambda batches: pa.table(batches).to_pandas())
     data = of_arrow(events)
     pandas = data[data["event"] == number]["payload"].tolist()
     assert arrow == polars == duck == pandas == TICKS
     assert table.num_rows == frame.height == len(data) == 4000 + 3 * INNER
-    # Each reading of it starts from the beginning.
+    # Each reading of the batches starts at the beginning.
     batches = trace.events()
     assert pa.table(batches).num_rows == pa.table(batches).num_rows
     assert pa.table(trace.kernel()).num_rows == 0
 
 
 def test_nothing_is_copied(trace: undertick.Trace) -> None:
-    """Arrow's own memory pool does not grow: the buffers are ours."""
+    """Arrow's memory pool does not grow: the buffers are ours."""
     before = pa.total_allocated_bytes()
     table = pa.table(trace.events())
     assert table.nbytes > 500_000 / 4
@@ -113,7 +113,7 @@ def test_the_report_is_that_of_the_command(trace: undertick.Trace, options: dict
     assert dict(report) == report.document and len(report) == len(report.document)
     again = undertick.Report.from_json(said.decode())
     assert again.document == report.document
-    # Its last digits may differ: the page is drawn from figures that were read again.
+    # The last digits may differ: the page is drawn from figures that were parsed again.
     assert re.sub(r"[0-9.]+", "#", again.html) == re.sub(r"[0-9.]+", "#", report.html)
 
 
@@ -136,7 +136,7 @@ def test_the_report_counts_what_was_done(trace: undertick.Trace) -> None:
 
 
 def test_the_mean_is_that_of_a_plain_loop(trace: undertick.Trace) -> None:
-    """Worked out again from the events, by a loop over rows."""
+    """The expected mean comes from a loop over the rows of the events."""
     open_since: list[int] = []
     durations: list[int] = []
     for row in pa.table(trace.events()).to_pylist():
@@ -171,7 +171,7 @@ def test_intervals_as_a_table(trace: undertick.Trace) -> None:
 
 
 def test_spans_one_by_one(trace: undertick.Trace) -> None:
-    """Each is as a loop over the events pairs it."""
+    """Each span is paired as in a loop over the events."""
     open_since: dict[str, list[int]] = {"outer": [], "inner": []}
     paired: list[tuple[str, int, int, int]] = []
     for row in pa.table(trace.events()).to_pylist():
@@ -188,9 +188,9 @@ def test_spans_one_by_one(trace: undertick.Trace) -> None:
     assert {(r["name"], r["parent"]) for r in rows} == {("outer", None), ("inner", "outer")}
     for row in rows:
         assert row["ns"] == pytest.approx(row["ticks"] * trace.ns_per_tick, rel=1e-9)
-    frame = pl.DataFrame(trace.spans(cull="none"))  # made anew under other options
+    frame = pl.DataFrame(trace.spans(cull="none"))  # other options, so the spans are made again
     assert frame.filter(pl.col("kind") == "nested").height == len(paired)
-    # Nothing is written into the trace.
+    # The trace stays unchanged.
     assert not Path(trace.path, "spans").exists()
     assert pl.DataFrame(trace.spans(cull="none")).equals(frame)
 
@@ -231,7 +231,7 @@ def test_bad_input_says_what_and_where(trace: undertick.Trace, tmp_path: Path) -
 
 
 def test_other_threads_run_meanwhile(trace: undertick.Trace) -> None:
-    """The interpreter's lock is given up: a counting thread gets on while reports are made."""
+    """The interpreter's lock is released: a counting thread runs while reports are made."""
     counted, over = [0], False
 
     def count() -> None:
@@ -246,7 +246,7 @@ def test_other_threads_run_meanwhile(trace: undertick.Trace) -> None:
     while got_on < 5 and time.monotonic() < end:
         before = counted[0]
         trace.report()
-        # Held off until the report is made it gets one turn, then it sleeps.
+        # A thread that waits until the report is made gets one turn, then it sleeps.
         got_on += counted[0] - before >= 3
     over = True
     thread.join()
@@ -254,7 +254,7 @@ def test_other_threads_run_meanwhile(trace: undertick.Trace) -> None:
 
 
 def test_ctrl_c_ends_an_analysis(recorded: Callable[..., str]) -> None:
-    """It is heard while the analysis runs: that goes on, on a thread of its own."""
+    """Ctrl-C is handled while the analysis runs; the analysis continues in another thread."""
     path = recorded("""
 import undertick
 for i in range(4_000_000):

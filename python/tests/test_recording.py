@@ -1,4 +1,4 @@
-"""Recording programs and this very process; what must come of it is counted beside."""
+"""Recording programs and the running process, against counts that are known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSTANT, BEGIN, END, NEXT, PAIR = 0, 1, 2, 3, 4
 
 
 def rows(trace: undertick.Trace) -> list[dict[str, Any]]:
-    """The program's rows, each with the name of its event."""
+    """Returns the program's rows, each with the name of its event."""
     names = trace.names
     found = pa.table(trace.events()).to_pylist()
     for row in found:
@@ -77,19 +77,19 @@ with undertick.span(9):
     # The stage that starts is the payload of `next`.
     numbers = {name: event for (_, event), name in trace.names.items()}
     assert {row["payload"] for row in found if row["kind"] == NEXT} == {numbers["parse"]}
-    # Begins, ticks and ends of one pass lie within each other.
+    # The begins, ticks and ends of one pass nest.
     kinds = [(row["kind"], row["name"]) for row in found if row["name"] in ("outer", "inner", "tick")]
     one = [(BEGIN, "outer"), (BEGIN, "inner"), (END, "inner"), (INSTANT, "tick"), (END, "outer")]
     assert kinds == one * 300
     assert trace.manifest["lost"] == 0
     assert [thread["name"] for thread in trace.manifest["threads"]] == ["the main one"]
-    # Names have numbers of their own, apart from those that native code chooses.
+    # Names have a separate range of numbers, apart from those that native code chooses.
     assert all(0x4000 <= event < 0x8000 for name, event in numbers.items() if name != "flush")
     assert numbers["flush"] == 9
 
 
 def test_sections_take_as_long_as_what_is_in_them(recorded: Callable[..., str]) -> None:
-    """Sleeps have a length known from outside: never shorter than asked."""
+    """The length of a sleep is known from outside: it is never shorter than requested."""
     report = undertick.open(
         recorded(
             """
@@ -103,7 +103,7 @@ for _ in range(20):
     sleep = report.interval("sleep")
     assert sleep["count"] == 20 and sleep["unmatched"] == 0
     assert sleep["min"] >= 3e6 * 0.999  # the clock's rate is known to 1e-3 at worst
-    assert sleep["max"] < 3e9  # a unit too much would be a thousandfold
+    assert sleep["max"] < 3e9  # a wrong unit would be off by a factor of a thousand
 
 
 def test_this_process(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_this_process(tmp_path: Path) -> None:
     assert not undertick.enabled()
     trace = recording.trace()
     assert counts(trace) == {(BEGIN, "work"): 1000, (END, "work"): 1000, (INSTANT, "inside"): 1000}
-    assert trace.manifest["exit"]["interrupted"] is True  # ended by us, not by its own end
+    assert trace.manifest["exit"]["interrupted"] is True  # not ended by the program
     assert "1000" not in recording.notes and "3000 events" in recording.notes
 
 
@@ -166,12 +166,12 @@ with undertick.record(sys.argv[1], kernel="off", calibration=False):
 
 
 class Stop(BaseException):
-    """As KeyboardInterrupt: nobody between takes it for an error of its own."""
+    """Raised like KeyboardInterrupt: no code in between handles it as its error."""
 
 
 @contextmanager
 def stopped(after_s: float) -> Iterator[None]:
-    """What is inside is interrupted after that time, by a signal's handler that raises."""
+    """Interrupts the block after that time, by a signal handler that raises."""
 
     def stop(*_: object) -> None:
         raise Stop
@@ -194,8 +194,8 @@ def test_a_start_that_is_interrupted_leaves_no_recorder(tmp_path: Path, after_s:
     recording = undertick.record(tmp_path / "run.ut", kernel="off")
     with stopped(after_s):
         recording.start()
-        time.sleep(60)  # a start that was faster than this moment is interrupted here
-    recording.stop()  # such a start only: an interrupted one has nothing to stop
+        time.sleep(60)  # a start that was already complete is interrupted here
+    recording.stop()  # for such a start: an interrupted one has nothing to stop
     deadline = time.monotonic() + 1.5
     while time.monotonic() < deadline:
         assert not undertick.enabled()
@@ -203,13 +203,13 @@ def test_a_start_that_is_interrupted_leaves_no_recorder(tmp_path: Path, after_s:
 
 
 def processes_with(word: str) -> list[Path]:
-    """Of the processes of this machine, those with such a word in their command."""
+    """Returns the processes of this machine whose command contains that word."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = file.read_bytes()
         except OSError:
-            continue  # ended meanwhile
+            continue  # ended since the directory was listed
         if word.encode() in words:
             found.append(file)
     return found
@@ -217,7 +217,7 @@ def processes_with(word: str) -> list[Path]:
 
 @pytest.mark.parametrize("after_s", MOMENTS_S)
 def test_an_experiment_that_is_interrupted_leaves_no_process(tmp_path: Path, after_s: float) -> None:
-    # Of ten seconds, if nobody ends it.
+    # The script takes ten seconds if it is not interrupted.
     script = tmp_path / "script.toml"
     script.write_text(
         'passes = 100\nrepetitions = 2\n[[process]]\nname = "A"\n'
@@ -226,7 +226,7 @@ def test_an_experiment_that_is_interrupted_leaves_no_process(tmp_path: Path, aft
     trace = tmp_path / "kept.ut"
     with stopped(after_s):
         undertick.run(script, output=trace)
-    time.sleep(0.2)  # if it was not waited for, it is there by now
+    time.sleep(0.2)  # a process that was not waited for has started by now
     assert processes_with(str(trace)) == []
 
 
@@ -245,7 +245,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     done = subprocess.run([sys.executable, str(program), str(trace)], timeout=60)
     assert done.returncode == -signal.SIGKILL
     deadline = time.monotonic() + 60
-    while True:  # the recorder is nobody's child now
+    while True:  # polls, because the recorder is not a child of this process
         try:
             assert counts(undertick.open(trace)) == {(INSTANT, "written"): 500}
             return
@@ -342,7 +342,7 @@ def test_without_a_door_it_says_so(tmp_path: Path) -> None:
 
 
 def test_kernel_and_calibration_by_default(tmp_path: Path) -> None:
-    """As a user calls it first; what the kernel gives here is another question."""
+    """The default options work; which kernel events are available here is another question."""
     with undertick.record(tmp_path / "run.ut") as recording:
         for _ in range(100):
             with undertick.span("work"):
@@ -355,6 +355,6 @@ def test_kernel_and_calibration_by_default(tmp_path: Path) -> None:
     if said.num_rows == 0:
         print("skipped: the kernel says nothing here, so its rows are not looked at")
     elif trace.manifest["kernel"]["sources"][0]["used"]:
-        # Each sleep gives the CPU away.
+        # Each sleep yields the CPU.
         me = said.filter(pa.compute.equal(said.column("tid"), os.getpid()))
         assert me.filter(pa.compute.equal(me.column("kind"), 16)).num_rows >= 100

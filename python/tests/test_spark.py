@@ -1,4 +1,4 @@
-"""Reports by Spark's executors against those made here, and against what was put in."""
+"""Reports by Spark's executors, against reports made here and against the input."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ match = "message"
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """A cluster of two executors on this machine, each a process of its own."""
+    """A cluster of two executors on this machine, each in a separate process."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         SparkSession.builder.master("local-cluster[2,1,1024]")
@@ -73,7 +73,7 @@ def like(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 class Large:
-    """Threads that work in spans of known length, and send to one another."""
+    """Threads with spans of known length, which send messages to one another."""
 
     def __init__(self, threads: int, spans: int, seed: int, hosts: int = 1) -> None:
         random = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ class Large:
         for ring in range(threads):
             took = self.took[ring]
             start = np.cumsum(took + 700) - took + ring
-            # Begin, message, end; every 1000th end is lost in a gap.
+            # Each span has a begin, a message and an end; every 1000th end is lost in a gap.
             ts = np.stack([start, start + 20, start + took], 1)
             kind = np.tile(np.array([BEGIN, INSTANT, END], np.int8), (spans, 1))
             event = np.tile(np.array([1, 3 + ring % 2, 1], np.int32), (spans, 1))
@@ -120,7 +120,7 @@ class Large:
         fields = [pa.field(name, pa.from_numpy_dtype(c.dtype), False) for name, c in self.rings[0].items()]
         with pq.ParquetWriter(file, pa.schema(fields), compression="zstd") as writer:
             tables = [pa.table(ring, schema=pa.schema(fields)) for ring in self.rings]
-            if mixed:  # a little of each in turn, as older versions wrote them
+            if mixed:  # the rings take turns in short stretches, as older versions wrote them
                 step = 70_000
                 for at in range(0, tables[0].num_rows, step):
                     for table in tables:
@@ -165,7 +165,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory, like: dict[str, Any]) -> di
     """Five traces of four hosts."""
     at = tmp_path_factory.mktemp("traces")
     made = example()
-    # Another host in the same trace.
+    # The second ring belongs to another host.
     for row in made.rows:
         row["host"] = int(row["ring"] == 1)
     made.write(at / "a.ut", like | {"host": like["host"] | {"name": "small"}})
@@ -202,7 +202,7 @@ def test_the_report_of_spark_is_the_one_made_here(spark: SparkSession, traces: d
 
 
 def executors(spark: SparkSession) -> list[int]:
-    """The processes of the cluster's executors."""
+    """Returns the processes of the cluster's executors."""
     application = spark.sparkContext.applicationId
     found = []
     for entry in Path("/proc").iterdir():

@@ -1,5 +1,5 @@
-"""SQL: each question of the cookbook against an answer worked out by plain loops over what was
-put into the trace."""
+"""SQL: each query of the cookbook against an answer computed by plain loops over the rows of the
+trace."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     command = [sys.executable, "-m", "undertick", "record", *PLAIN, "-o", str(any_trace), "--"]
     program = "import undertick; undertick.event('x')"
     subprocess.run([*command, sys.executable, "-c", program], check=True, timeout=60)
-    made = where / "made, it's.ut"  # a name that SQL must write with care
+    made = where / "made, it's.ut"  # a name that SQL must quote
     MADE.write(made, json.loads((any_trace / "manifest.json").read_text()))
     return str(made)
 
@@ -74,7 +74,7 @@ def slowest() -> Rows:
 
 
 def depth(span: dict[str, Any]) -> int:
-    """How many others hold it, of its thread."""
+    """Returns the number of other spans of its thread that contain it."""
     holds = (s["at"] < span["at"] and span["at"] + span["took"] < s["at"] + s["took"] for s in MADE.spans if s["ring"] == span["ring"])
     return sum(holds)
 
@@ -226,7 +226,7 @@ def test_cookbook(trace: str, number: int) -> None:
 
 
 def test_the_answers_are_not_trivial() -> None:
-    """Each has something to get wrong."""
+    """Each query has an answer that could be wrong."""
     assert len(distribution()) > 3 and len(interrupts()) > 2 and open_at_once()[0][0] >= 3
     assert 0.01 < share_inside()[0][0] < 0.5 and len(the_slowest_one()) > 4 and preempted()[0][1] >= 1
 
@@ -249,14 +249,14 @@ def test_the_views(trace: str) -> None:
     assert row == (TICKS_PER_NS * 10**9, "complete")
     # Each point after the first of its thread ends a period.
     assert count("intervals") == len(MADE.spans) + len(MADE.points) - 4
-    # Every span is one of those put in.
+    # Every span is one that was written.
     found = connection.execute("select ring, name, at_ns, took_ns from spans").fetchall()
     put_in = [(s["ring"], s["name"], s["at"] - FIRST, s["took"]) for s in MADE.spans]
     assert sorted(found) == sorted(put_in)
 
 
 def test_rows_of_both_modes_in_one_batch(trace: str) -> None:
-    """What Arrow hands over is what was put in, the kernel's rows apart."""
+    """Arrow gets the rows that were written, the kernel's rows separately."""
     opened = undertick.open(trace)
     for batches, mode in ((opened.events(), 0), (opened.kernel(), 1)):
         wanted = [row for row in MADE.rows if row["mode"] == mode]
@@ -366,7 +366,7 @@ def test_the_program_asks_the_package(trace: str) -> None:
 
 
 def damaged(trace: str, where: Path, name: str, change: Callable[[dict[str, Any]], None]) -> Path:
-    """A copy of the trace with another manifest."""
+    """Returns a copy of the trace with a changed manifest."""
     copy = where / name
     shutil.copytree(trace, copy)
     manifest = json.loads((copy / "manifest.json").read_text())

@@ -10,7 +10,7 @@ Record this process, or run it under ``python -m undertick record -- python prog
 ...         with undertick.span("square"):
 ...             square = i * i
 
-and read what came of it:
+The trace can then be read:
 
 >>> report = undertick.open(path).report(cull="none")  # also samples that were disturbed
 >>> report.interval("square")["count"]

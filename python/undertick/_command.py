@@ -1,4 +1,4 @@
-"""The command line, as a process of its own."""
+"""The command line, run in a separate process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import threading
 from collections.abc import Sequence
 from typing import IO
 
-# How long an interrupted start waits for the process to be there.
+# How long an interrupted start waits until the process exists, seconds.
 _SPAWN_S = 10.0
 
 
 class Process:
-    """A process of the command line, in a session of its own: Ctrl-C is for the program.
+    """A process of the command line, in a new session: Ctrl-C reaches only the program.
 
-    It is made in a thread of its own. Handlers of signals run in the main thread: one that
-    raises in there would leave a process that was made already, and nobody would know of it.
+    A separate thread makes the process. Signal handlers run in the main thread: one that raises
+    while the process is made there would leave it running, without a reference to it.
     """
 
     def __init__(self, arguments: Sequence[str], *, stdout: int, stderr: int | IO[bytes]) -> None:
@@ -30,7 +30,7 @@ class Process:
         self._is_there = threading.Event()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Starts it. Whatever is raised here or later: `terminate` it then."""
+        """Starts the process and returns it. If this or a later step raises, call `terminate`."""
         threading.Thread(target=self._make, daemon=True).start()
         self._is_there.wait()
         if self._made is None:
@@ -53,26 +53,26 @@ class Process:
             self._is_there.set()
 
     def terminate(self) -> None:
-        """Asks it to end, if it is there."""
+        """Asks the process to end, if it exists."""
         self._is_there.wait(_SPAWN_S)
-        # Not SIGINT, which is lost while an interpreter starts.
+        # SIGINT would be lost while an interpreter starts.
         if self._made is not None and self._made.poll() is None:
             self._made.send_signal(signal.SIGTERM)
 
     def wait(self) -> int | None:
-        """Its status, once it has ended; None if it never was there."""
+        """Returns the exit status of the process after its end; None if it was never made."""
         return None if self._made is None else self._made.wait()
 
 
 def words() -> list[str]:
-    """The words that start the command line."""
-    # Without the directory that it is started in, whose files could pass for modules.
+    """Returns the words that start the command line."""
+    # Leave out the current directory, whose files could be imported as modules.
     safe = ["-P"] if sys.version_info >= (3, 11) else []
     return [sys.executable, *safe, "-m", "undertick"]
 
 
 def why(said: str, status: int) -> str:
-    """The line of what it said that tells why it failed."""
+    """Returns the line of the process's messages `said` that tells why it failed."""
     lines = [line for line in said.splitlines() if not line.startswith("undertick: note:")]
     for mark in ("undertick: ", "error: "):
         for line in lines:
@@ -82,7 +82,7 @@ def why(said: str, status: int) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment in which it finds this package, and is no program to be recorded."""
+    """Returns an environment that finds this package, and in which no attach page is made."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     before = os.environ.get("PYTHONPATH")
     paths = here if not before else here + os.pathsep + before

@@ -1,4 +1,4 @@
-"""Functions that are sections."""
+"""Functions whose calls are spans."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def decorate(span: Span, function: F) -> F:
-    """The function, with each call a section.
+    """Returns the function with each call recorded as a span.
 
-    One that gives its thread away in between (``async def``, a generator) is refused: the
-    sections of a thread nest, and those of others would come between its begin and its end.
+    Raises `TypeError` for a function that yields its thread (``async def``, a generator). The spans
+    of a thread nest, and those of other tasks would come between its begin and its end.
     """
     if not callable(function):
         raise TypeError(f"{span!r} decorates functions, not {type(function).__name__} objects")

@@ -1,4 +1,4 @@
-"""Estimates: a figure and its interval."""
+"""Estimates: a figure and its confidence interval."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with the interval that covers the truth with probability `level`.
+    """A figure with the confidence interval that covers the truth with probability `level`.
 
     A bound that the data cannot give is None.
     """
 
     value: float
-    """The estimate itself, in `unit`."""
+    """The figure, in `unit`."""
     interval: tuple[float | None, float | None]
     """Lower and upper bound, in `unit`."""
     level: float
     """Nominal coverage, e.g. 0.95."""
     unit: str
-    """``ns``, ``1/s``, ``1``, ..."""
+    """The unit: ``ns``, ``1/s``, ``1``, ..."""
     method: str
-    """How it was found."""
+    """How the estimate was made."""
     n: int
-    """Samples used."""
+    """Number of samples used."""
     n_effective: float
-    """Independent samples that would carry the same information."""
+    """Number of independent samples that would carry the same information."""
     notes: tuple[str, ...] = ()
     """What the reader must know to use the figure."""
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Estimate:
-        """From the shape that all JSON documents of Undertick have."""
+        """Returns an estimate made from the form that all JSON documents of Undertick use."""
         lo, hi = document["interval"]
         return cls(
             value=document["value"],
@@ -70,7 +70,7 @@ class Estimate:
         return self.interval[1]
 
     def to_json(self) -> dict[str, Any]:
-        """The shape that all JSON documents of Undertick have."""
+        """Returns the form that all JSON documents of Undertick use."""
         return {
             "value": self.value,
             "interval": list(self.interval),
@@ -99,12 +99,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two series of numbers beside each other."""
+    """A comparison of two series of numbers."""
 
     difference: Estimate
-    """The first less the second."""
+    """The first minus the second."""
     ratio: Estimate | None
-    """The first over the second; None where that has no meaning."""
+    """The first divided by the second; None where that has no meaning."""
 
     def __str__(self) -> str:
         over = "" if self.ratio is None else f"; ratio {self.ratio}"
@@ -116,7 +116,7 @@ class Comparison:
 
 
 def _doubles(values: Any, name: str) -> bytes:
-    """The numbers as doubles of this machine."""
+    """Returns the bytes of the numbers as doubles of this machine; raises `InputError`."""
     if hasattr(values, "__array__"):
         import numpy as np
 
@@ -133,11 +133,11 @@ def _doubles(values: Any, name: str) -> bytes:
 
 
 def estimate(values: Numbers, of: str = "mean", level: float = 0.95, unit: str = "1") -> Estimate:
-    """An honest estimate of numbers, one dimension, in the order in which they were measured.
+    """Returns an estimate of numbers, one dimension, in the order in which they were measured.
 
-    `of` is ``mean``, ``median`` or a quantile as ``p99``; `unit` is that of the numbers.
-    Neighbours that resemble each other are noticed, and widen the interval. Raises
-    `InputError` if there are none, or one is not finite.
+    `of` is ``mean``, ``median`` or a quantile such as ``p99``; `unit` is that of the numbers.
+    Correlation between neighbours is detected, and widens the interval. Raises `InputError` if
+    there are no numbers, or one is not finite.
 
     >>> import undertick
     >>> found = undertick.estimate([4.0, 5.0, 6.0, 5.0, 4.0, 6.0, 5.0, 5.0], unit="ms")
@@ -161,12 +161,12 @@ def compare(
     paired: bool = False,
     unit: str = "1",
 ) -> Comparison | dict[str, Any]:
-    """Two series of numbers beside each other: their difference and ratio.
+    """Returns the difference and the ratio of two series of numbers.
 
-    With `paired` they were measured in turn, a, b, a, b, ...: what drifts slowly cancels.
+    With `paired` they were measured in turn, a, b, a, b, ...: slow drift cancels.
 
-    Two reports or surveys (`Report`, their JSON as a dict, or files of it) are compared
-    figure by figure, with false discoveries controlled: what comes is the document of
+    Two reports or surveys (`Report`, their JSON as a dict, or files of it) are compared figure by
+    figure, with false discoveries controlled; the result is the document of
     ``undertick compare --json``.
 
     >>> import undertick
@@ -193,7 +193,7 @@ def compare(
 
 
 def _document(side: Document, name: str) -> tuple[str, str]:
-    """A document's JSON, and what to call it."""
+    """Returns a document's JSON, and the name to call it by."""
     if isinstance(side, Mapping):
         return json.dumps(dict(side)), name
     path = os.fspath(side)

@@ -19,14 +19,14 @@ def run(
     kernel: Literal["auto", "on", "off"] = "off",
     confidence: float = 0.95,
 ) -> Report:
-    """Runs an experiment script: a file, or its text (with a line feed in it).
+    """Runs an experiment script, given as a file or as its text (with a line feed in it).
 
-    `machine` is ``here``, ``cmstar``, ``cmstar:medusa`` or a file of parameters of the
-    simulated machine; `output` is where to keep the trace, which is else thrown away. The
-    experiment is performed by a process of its own, so it leaves this one's children,
-    signals and memory alone. Ctrl-C ends it early: what there is then is thrown away.
+    `machine` is ``here``, ``cmstar``, ``cmstar:medusa`` or a file of parameters of the simulated
+    machine. `output` is the directory to save the trace in; without it the trace is deleted. A
+    separate process performs the experiment, so the children, signals and memory of this one are
+    not affected. Ctrl-C ends the experiment early and discards its trace.
 
-    Raises `InputError` for a script that is none, `Error` if it could not be performed.
+    Raises `InputError` for an invalid script, and `Error` if it could not be performed.
 
     >>> import undertick
     >>> text = '''

@@ -1,4 +1,4 @@
-"""How figures are written: no more digits than the interval bears."""
+"""The text of figures: no more digits than the confidence interval justifies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Interval = tuple["float | None", "float | None"]
 
 
 def _scale(value: float, unit: str) -> tuple[float, str]:
-    """By what to divide, and the unit then."""
+    """Returns the divisor of the value, and the unit of the quotient."""
     if unit != "ns":
         return 1.0, "" if unit == "1" else " " + unit
     for size, name in _TIMES:
@@ -20,7 +20,7 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
 
 
 def _digits(value: float, half_width: float | None) -> int:
-    """Digits after the point: two of the half-width, or four of the value."""
+    """Returns the digits after the point: two of the half-width, or four of the value."""
     if half_width is not None and half_width > 0:
         return max(0, 1 - math.floor(math.log10(half_width)))
     if value == 0:
@@ -34,14 +34,14 @@ def _half_width(interval: Interval) -> float | None:
 
 
 def figure(value: float, interval: Interval, unit: str) -> str:
-    """A value with its unit."""
+    """Returns a value with its unit as text."""
     scale, name = _scale(value, unit)
     half = _half_width(interval)
     return f"{value / scale:.{_digits(value / scale, None if half is None else half / scale)}f}{name}"
 
 
 def interval_text(interval: Interval, unit: str) -> str:
-    """An interval, each bound with its unit's scale; a bound that is not known is ``?``."""
+    """Returns an interval as text, in the scale of its larger bound; ``?`` for an unknown bound."""
     known = [bound for bound in interval if bound is not None]
     if not known:
         return "[?, ?]"
@@ -53,5 +53,5 @@ def interval_text(interval: Interval, unit: str) -> str:
 
 
 def duration(ns: float) -> str:
-    """A duration in a unit that fits."""
+    """Returns a duration, given in ns, as text with a suitable unit."""
     return figure(ns, (None, None), "ns")

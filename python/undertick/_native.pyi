@@ -13,11 +13,11 @@ class Error(RuntimeError):
     """A measurement that could not be made as asked."""
 
 class InputError(Error):
-    """Wrong usage, or input that is not what it must be."""
+    """Wrong usage, or invalid input."""
 
 @final
 class Span:
-    """What `span` gives: a context manager, and a decorator."""
+    """A context manager and decorator, returned by `span`."""
 
     @property
     def event(self) -> int: ...
@@ -54,7 +54,7 @@ def csv_cell(text: str) -> str: ...
 
 @final
 class Batches:
-    """Record batches of a trace or a report; each reading of it starts from the beginning."""
+    """Record batches of a trace or a report; each reading of the object starts at the beginning."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -84,7 +84,7 @@ class Report:
 
 @final
 class Kernel:
-    """One analysis of one trace, in parts."""
+    """The analysis of one trace, in shards."""
 
     def __init__(
         self,

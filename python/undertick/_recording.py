@@ -1,4 +1,4 @@
-"""Recording this very process."""
+"""Recording of the running process."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _PAUSE_S = 0.002
 class Recording:
     """A recording of this process, made by `record`: a context manager.
 
-    The recorder is a process of its own, which comes to this one and drains its rings.
+    The recorder is a separate process, which attaches to this one and drains its rings.
     """
 
     path: str
     """The trace directory."""
 
     notes: str
-    """What the recorder said; complete when the recording has ended."""
+    """Messages of the recorder; complete when the recording has ended."""
 
     def __init__(self, path: str | os.PathLike[str], options: Sequence[str]) -> None:
         self.path = os.fspath(path)
@@ -39,7 +39,7 @@ class Recording:
     def start(self) -> None:
         """Starts the recorder and waits until it records.
 
-        Raises `InputError` or `Error` with the recorder's words if it does not.
+        Raises `InputError` or `Error` with the recorder's message if it does not.
         """
         if self._recorder is not None:
             raise _native.InputError(f"{self.path}: this recording was started already")
@@ -64,9 +64,9 @@ class Recording:
             raise
 
     def stop(self) -> None:
-        """Ends the recording and waits until the trace is kept.
+        """Ends the recording and waits until the trace is saved.
 
-        Raises `Error` with the recorder's words if it could not keep it.
+        Raises `Error` with the recorder's message if it could not save it.
         """
         recorder, self._recorder = self._recorder, None
         if recorder is None or os.getpid() != self._pid:
@@ -78,7 +78,7 @@ class Recording:
         self.notes = self._words()
 
     def trace(self) -> Trace:
-        """The trace, once the recording has ended."""
+        """Returns the trace, once the recording has ended."""
         return open(self.path)
 
     def _words(self) -> str:
@@ -120,12 +120,12 @@ def record(
     perturbation: str | None = None,
     events: str | os.PathLike[str] | None = None,
 ) -> Recording:
-    """Records this process while inside, its native parts and forked children too.
+    """Records this process, its native parts and forked children inside a ``with`` block.
 
     `path` is the trace directory to make (NAME.ut). The other arguments are the options of
-    ``undertick record``: `ring` and `budget` are sizes as ``"64MiB"``; without `calibration`
-    it starts 0.6 s sooner and nothing is subtracted for the recording. Whatever ends the
-    block, an exception or Ctrl-C, the trace is kept.
+    ``undertick record``: `ring` and `budget` are sizes such as ``"64MiB"``; without `calibration`
+    it starts 0.6 s sooner and no cost of recording is subtracted. However the block ends, even by
+    an exception or Ctrl-C, the trace is saved.
 
     >>> import tempfile, undertick
     >>> with tempfile.TemporaryDirectory() as where:

@@ -15,14 +15,14 @@ from ._native import Batches
 
 
 class Histogram:
-    """A distribution as bins; drawn in a notebook."""
+    """A distribution as bins, which a notebook draws."""
 
     edges: Sequence[float]
-    """Ascending, in `unit`, one more than `counts`; widths grow with the value."""
+    """Bin bounds, ascending, in `unit`, one more than `counts`; widths grow with the value."""
     counts: Sequence[int]
-    """Samples of each bin: ``edges[i] <= x < edges[i + 1]``."""
+    """Number of samples of each bin: ``edges[i] <= x < edges[i + 1]``."""
     unit: str
-    """``ns``."""
+    """The unit, ``ns``."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.edges = document["edges"]
@@ -39,8 +39,8 @@ class Histogram:
         return self.svg()
 
     def svg(self, width: int = 480, height: int = 120) -> str:
-        """A drawing, sizes in pixels: density over a logarithmic axis, or a plain one where
-        a sample is not above 0."""
+        """Returns an SVG drawing, sizes in pixels: density over a logarithmic axis, or over a
+        linear one if a sample is not above 0."""
         if not self.counts:
             return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20"></svg>'
         edges = list(self.edges)
@@ -90,7 +90,7 @@ class Interval(Mapping[str, Any]):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the interval."""
         return str(self._document["name"])
 
     @property
@@ -104,7 +104,10 @@ class Interval(Mapping[str, Any]):
         return self._estimate(self._document["median"])
 
     def quantile(self, p: float) -> Estimate | None:
-        """The quantile `p` (0.9, 0.99 or 0.999), ns; None without samples."""
+        """Returns the quantile `p` (0.9, 0.99 or 0.999), ns; None without samples.
+
+        Raises `InputError` for another `p`.
+        """
         quantiles = self._document["quantiles"]
         found = quantiles.get(f"{p:g}")
         if found is None and quantiles:
@@ -113,7 +116,7 @@ class Interval(Mapping[str, Any]):
 
     @property
     def histogram(self) -> Histogram:
-        """Distribution of the samples, ns."""
+        """The distribution of the samples, ns."""
         return Histogram(self._document["histogram"])
 
     @staticmethod
@@ -139,7 +142,7 @@ class Report(Mapping[str, Any]):
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """From what ``undertick report --json`` or ``undertick run --json`` printed."""
+        """Returns the report in the output of ``undertick report --json`` or ``run --json``."""
         return cls(_native.Report(text), json.loads(text))
 
     def __getitem__(self, key: str) -> Any:
@@ -152,7 +155,7 @@ class Report(Mapping[str, Any]):
         return len(self.document)
 
     def interval(self, name: str) -> Interval:
-        """The interval of that name; KeyError with the names there are."""
+        """Returns the interval of that name; raises `KeyError` with the existing names."""
         for found in self.document["intervals"]:
             if found["name"] == name:
                 return Interval(found)
@@ -163,16 +166,16 @@ class Report(Mapping[str, Any]):
     def intervals(self) -> Batches:
         """All intervals as a table for Arrow, one row for each.
 
-        Columns ``name``, ``kind``, ``count``, ``unmatched``, ``culled``, ``total_ns``,
-        ``min_ns``, ``max_ns``, ``sd_ns``, and for each of ``mean``, ``median``, ``p90``,
-        ``p99``, ``p99_9`` the figure and its bounds: ``mean_ns``, ``mean_lo_ns``,
-        ``mean_hi_ns``, ... (float64, ns, null where not known).
+        Columns ``name``, ``kind``, ``count``, ``unmatched``, ``culled``, ``total_ns``, ``min_ns``,
+        ``max_ns``, ``sd_ns``, and for each of ``mean``, ``median``, ``p90``, ``p99``, ``p99_9`` the
+        figure and its bounds: ``mean_ns``, ``mean_lo_ns``, ``mean_hi_ns``, ... (float64, ns, null
+        where unknown).
         """
         return self._native.intervals()
 
     @property
     def html(self) -> str:
-        """A page by itself, as ``undertick report --html`` writes it."""
+        """A self-contained page, as ``undertick report --html`` writes it."""
         return self._native.html()
 
     def __str__(self) -> str:

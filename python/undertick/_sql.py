@@ -1,4 +1,4 @@
-"""Questions in SQL, answered by DuckDB from the trace's Parquet files."""
+"""SQL queries, which DuckDB answers from the trace's Parquet files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _KINDS = {
     26: "epoch",
 }
 
-# Names: those of the process before those of all.
+# The names of a process come before the names of all processes.
 _EVENTS = """
 create view events as
 select (e.ts - {first}) * {ns_per_tick} as at_ns, e.ts, e.ring, e.pid, e.tid, e.cpu,
@@ -83,36 +83,36 @@ select (start - {first}) * {ns_per_tick} as at_ns, ns as took_ns, name::text as 
 from {spans}
 """
 
-# The sections of the program; the others are lengths between points.
+# The program's spans; the other intervals are distances between points.
 _SPANS = "create view spans as select * from intervals where kind in ('nested', 'stage')"
 
 
-# Traces whose spans a connection may still read: DuckDB opens the files at each question.
+# Traces whose spans a connection may still read: DuckDB opens the files at each query.
 _READ: list[Trace] = []
 atexit.register(_READ.clear)
 
 
 def _text(value: str) -> str:
-    """A text as SQL writes it."""
+    """Returns a text as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
-# The columns of files of events, for a trace that has no file.
+# The columns of files of events, for a trace without files.
 _NO_ROWS = """(select null::bigint as ts, null::integer as ring, null::integer as pid, null::integer as tid,
     null::smallint as cpu, null::tinyint as mode, null::tinyint as kind, null::tinyint as descheduled,
     null::integer as event, null::bigint as payload, null::smallint as host where false)"""
 
-# As a manifest has them (crates/trace/src/manifest.rs).
+# Fields of the manifest (crates/trace/src/manifest.rs).
 _NAMES_OF_MANIFEST = {
     "names": {"pid": "integer", "event": "integer", "name": "text"},
     "threads": {"pid": "integer", "tid": "integer", "name": "text"},
 }
-# A reader refuses a longer manifest before this one sees it.
+# The reader refuses a longer manifest before DuckDB reads it.
 _MOST_OF_MANIFEST = 256 << 20
 
 
 def _path(path: str) -> str:
-    """A path as SQL writes it where `*`, `?` and `[` would be patterns."""
+    """Returns a path as an SQL literal in which `*`, `?` and `[` are not patterns."""
     return _text(re.sub(r"([*?\[])", r"[\1]", path))
 
 
@@ -121,15 +121,15 @@ def _files(paths: list[str]) -> str:
 
 
 def connect(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
-    """A connection of DuckDB that has a trace's rows as views.
+    """Returns a connection of DuckDB that has a trace's rows as views.
 
-    ``events`` (what the program recorded), ``points`` (its instants), ``spans`` (its
-    sections), ``intervals`` (all that a report knows), ``kernel`` (what the kernel said), ``names``, ``threads`` and ``manifest``;
-    docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are nanoseconds since
-    the first row of the trace, ``took_ns`` nanoseconds (double).
+    ``events`` (the program's events), ``points`` (its instants), ``spans`` (its spans),
+    ``intervals`` (all intervals of a report), ``kernel`` (kernel events), ``names``, ``threads``
+    and ``manifest``; docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are
+    nanoseconds since the first row of the trace, ``took_ns`` nanoseconds (double).
 
-    Without `spans` and `intervals`, and with a warning, where the trace has none and no
-    temporary file can be written. Raises `Error` where DuckDB is not installed.
+    The views `spans` and `intervals` are missing, with a warning, where the trace has no spans and
+    no temporary file can be written. Raises `Error` where DuckDB is not installed.
     """
     try:
         import duckdb
@@ -146,7 +146,7 @@ def connect(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, trace: Trace, where: Path) -> None:
-    """Makes the views."""
+    """Creates the views of the trace in the directory `where`."""
     parts = [str(where / part["file"]) for part in trace.manifest["parts"]]
     connection.execute("create table kinds (kind tinyint, name text)")
     connection.executemany("insert into kinds values (?, ?)", list(_KINDS.items()))
@@ -171,13 +171,16 @@ def fill(connection: duckdb.DuckDBPyConnection, trace: Trace, where: Path) -> No
 
 
 def _spans(trace: Trace) -> str | None:
-    """The spans: those that are kept beside the events, or made for this process."""
+    """Returns the spans' files as SQL: those in the trace, or those made for this process.
+
+    Returns None, with a warning, if they cannot be made.
+    """
     try:
         directory = Path(trace._native.spans_dir())
     except _native.InputError:
         raise
     except _native.Error as error:
-        # Not an empty view: that would be an answer.
+        # An empty view would be a wrong answer.
         warnings.warn(f"no views spans and intervals: {error}", RuntimeWarning, stacklevel=4)
         return None
     _READ.append(trace)
@@ -185,14 +188,14 @@ def _spans(trace: Trace) -> str | None:
 
 
 def _names(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
-    """The names, all at once: handing over one after the other took minutes where there are many."""
+    """Creates the tables of names in one step: one by one took minutes for many names."""
     for table, columns in _NAMES_OF_MANIFEST.items():
         shape = _text(json.dumps([columns]))
         connection.execute(
             f"create table {table} as select unnest(from_json(?, {shape}), recursive := true)",
             [json.dumps(trace.manifest[table])],
         )
-    # One row to an event, whatever the manifest has: a join must not multiply rows.
+    # There is one row to an event, whatever the manifest has: a join must not multiply rows.
     connection.execute(
         "create view own_names as select pid, event, any_value(name) as name from names"
         " where pid is not null group by pid, event"
@@ -204,7 +207,7 @@ def _names(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """The command ``undertick sql``."""
+    """Runs the command ``undertick sql``; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="undertick sql",
         description="Answer a question about a trace in SQL, by DuckDB.",
@@ -266,7 +269,7 @@ def _print(text: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: what is no number is null, what is no such type its text."""
+    """Returns a value for JSON: null for a number that is not finite, text for other types."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -298,7 +301,7 @@ def _csv(found: duckdb.DuckDBPyConnection) -> None:
 
 
 def _cell(value: Any) -> str:
-    """A cell: numbers as they are, texts so that they are no formula and steer no terminal."""
+    """Returns a CSV cell: a number unchanged, text made safe for spreadsheets and terminals."""
     if value is None:
         return ""
     if isinstance(value, (bool, int, float, Decimal)):
@@ -307,7 +310,7 @@ def _cell(value: Any) -> str:
 
 
 def _table(found: duckdb.DuckDBPyConnection) -> str:
-    """Columns of text, numbers to the right; all rows."""
+    """Returns all rows in columns of text, numbers right-aligned."""
     heads, rows = [_native.shown(head) for head in _heads(found)], found.fetchall()
     numbers = (int, float, Decimal, type(None))
     right = [all(isinstance(value, numbers) for value in column) for column in zip(*rows)]

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """A trace; made by `open`."""
+    """A trace, opened by `open`."""
 
     path: str
-    """Its directory."""
+    """The directory of the trace."""
 
     manifest: dict[str, Any]
-    """Everything that is not an event, as ``manifest.json`` has it."""
+    """The content of ``manifest.json``: everything that is not an event."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -41,20 +41,19 @@ class Trace:
         return {(name["pid"], name["event"]): name["name"] for name in self.manifest["names"]}
 
     def events(self) -> Batches:
-        """What the program recorded: one row for each event, in the order of recording.
+        """Returns the program's events: one row for each, in the order of recording.
 
         Columns ``ts`` (int64, ticks of the trace's clock), ``ring``, ``pid``, ``tid``, ``cpu``
         (-1 not known), ``mode`` (0), ``kind`` (0 instant, 1 begin, 2 end, ...),
         ``descheduled``, ``event``, ``payload`` (int64), ``host``: docs/format.md, section 6.
 
-        It is handed over by the Arrow PyCapsule interface, nothing is copied:
+        They are passed by the Arrow PyCapsule interface without a copy:
         ``pyarrow.table(trace.events())``, ``polars.from_arrow(...)``, ``duckdb``.
         """
         return self._native.events()
 
     def kernel(self) -> Batches:
-        """What the kernel said: columns as of `events`, with ``mode`` 1; the kinds are
-        16 and above."""
+        """Returns the kernel events: columns as of `events`, ``mode`` 1, kinds of 16 and above."""
         return self._native.kernel()
 
     def report(
@@ -65,11 +64,12 @@ class Trace:
         cull: str = "auto",
         compensate: str = "auto",
     ) -> Report:
-        """Intervals, frequencies and estimates: what ``undertick report`` finds.
+        """Returns intervals, frequencies and estimates, as ``undertick report`` does.
 
-        `table` is a file of intervals wanted, or its text; without one every pair that the
-        events form. `cull` is ``auto``, ``kernel``, ``ratio:R`` or ``none``; `compensate` is
-        ``auto``, ``none``, ``long-term``, ``pairs``, ``sampler`` or ``control-variate``.
+        `table` is a file of the wanted intervals, or its text; without one, every pair that the
+        events form is an interval. `cull` is ``auto``, ``kernel``, ``ratio:R`` or ``none``;
+        `compensate` is ``auto``, ``none``, ``long-term``, ``pairs``, ``sampler`` or
+        ``control-variate``.
         """
         return Report(self._native.report(_given(table), confidence, cull, compensate))
 
@@ -80,20 +80,22 @@ class Trace:
         cull: str = "auto",
         compensate: str = "auto",
     ) -> Batches:
-        """The intervals one by one: one row for each. They are made once for this object, unless
-        ``undertick report --spans`` has kept them in the trace. The arguments are those of `report`.
+        """Returns one row for each interval. The rows are made once for this object, unless
+        ``undertick report --spans`` has stored them in the trace. The arguments are those of
+        `report`.
 
         Columns ``name``, ``kind`` (``nested``, ``stage``, ``pair``, ``period``, ``key``,
         ``message``), ``ring``, ``pid``, ``tid``, ``start`` (ticks), ``start_ns`` (since the
-        recording's first anchor), ``ticks`` (end less start, as read), ``ns`` (float64, the
-        cost of recording taken off), ``depth``, ``parent``, ``dropped`` (why it counts in no
-        figure; null if it counts), ``host``. Raises `Error` where no temporary file can be written.
+        recording's first anchor), ``ticks`` (end less start, as read), ``ns`` (float64, less the
+        cost of recording), ``depth``, ``parent``, ``dropped`` (why it counts in no figure; null if
+        it counts), ``host``. Raises `Error` where no temporary file can be written.
         """
         return self._native.spans(_given(table), cull, compensate)
 
     def sql(self) -> duckdb.DuckDBPyConnection:
-        """A connection of DuckDB that has the rows as views: ``events``, ``points``,
-        ``spans``, ``kernel``, ``names``, ``threads``, ``manifest`` (docs/book/sql.md).
+        """Returns a connection of DuckDB that has the rows as views: ``events``, ``points``,
+        ``spans``, ``intervals``, ``kernel``, ``names``, ``threads``, ``manifest``
+        (docs/book/sql.md).
 
         ``trace.sql().sql("select name, avg(took_ns) from spans group by name").show()``
         """
@@ -106,7 +108,7 @@ class Trace:
 
 
 def _given(table: str | os.PathLike[str] | None) -> tuple[str, str] | None:
-    """A table's text, and what to call it."""
+    """Returns a table's text, and the name to call it by."""
     if table is None:
         return None
     if isinstance(table, str) and "\n" in table:
@@ -115,9 +117,9 @@ def _given(table: str | os.PathLike[str] | None) -> tuple[str, str] | None:
 
 
 def open(path: str | os.PathLike[str]) -> Trace:
-    """Opens a trace directory; one whose recording was cut short is finished first.
+    """Opens a trace directory; if its recording was cut short, it is finished first.
 
-    Raises `InputError` if it is not there, not a trace, or damaged; `Error` if it is still
+    Raises `InputError` if the directory is missing, not a trace, or damaged; `Error` if it is still
     being recorded.
     """
     return Trace(path)

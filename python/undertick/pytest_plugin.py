@@ -1,7 +1,7 @@
-"""pytest plug-in: how long does a section take in its place, and is that within a limit?
+"""pytest plug-in: how long does a span take in place, and is that within a limit?
 
-The fixture ``undertick_section`` times sections of a test over repetitions of its body and
-compares intervals, not numbers::
+The fixture ``undertick_section`` times spans of a test over repetitions of its body and compares
+confidence intervals, not numbers::
 
     def test_parse(undertick_section):
         section = undertick_section
@@ -11,10 +11,10 @@ compares intervals, not numbers::
                 parse(lines)
         assert section["parse"].mean < "5us"
 
-The assertion holds if the whole interval lies below the limit, and fails if all of it lies
-above. If the limit lies within, neither is known: the test fails with the number of
-repetitions that would do, or is skipped or xfailed where the ini option
-``undertick_cannot_tell``, or the marker, says so::
+The assertion holds if the whole interval lies below the limit, and fails if all of it lies above.
+If the limit lies within the interval, neither is known. The test then fails and reports how many
+repetitions would suffice, or is skipped or xfailed if the ini option ``undertick_cannot_tell``, or
+the marker, says so::
 
     @pytest.mark.undertick(confidence=0.99, cannot_tell="skip", cull="none")
 """
@@ -42,7 +42,7 @@ _CANNOT_TELL = ("fail", "skip", "xfail")
 
 
 def nanoseconds(limit: str | float) -> float:
-    """A limit in ns: a number of them, or a text as ``5us``, ``2.5 ms``.
+    """Returns a limit in ns, given as a number of ns or as a text such as ``5us``, ``2.5 ms``.
 
     >>> from undertick.pytest_plugin import nanoseconds
     >>> nanoseconds("2.5 ms"), nanoseconds(40)
@@ -60,10 +60,11 @@ def nanoseconds(limit: str | float) -> float:
 
 
 def repetitions_needed(estimate: Estimate, limit: float, p: float | None = None) -> int | None:
-    """About how many samples would tell on which side of the limit (same unit) the truth is.
+    """Returns roughly how many samples show on which side of the limit (same unit) the truth is.
 
-    Intervals shrink with the root of the samples; a third more of them, because the figure
-    itself moves. `p` is that of a quantile. None: no number does, the figure is the limit.
+    Confidence intervals shrink with the root of the number of samples; a third more is added,
+    because the figure itself changes. `p` is that of a quantile. None: no number suffices, because
+    the figure is the limit.
 
     >>> from undertick import Estimate
     >>> from undertick.pytest_plugin import repetitions_needed
@@ -83,7 +84,7 @@ def repetitions_needed(estimate: Estimate, limit: float, p: float | None = None)
 
 
 class Verdict:
-    """What a comparison says; asked whether it is true, it is, is not, or cannot tell."""
+    """The result of a comparison; its bool is true, false, or ends the test if it cannot tell."""
 
     def __init__(self, figure: Figure, sign: Literal["<", ">"], limit: str | float) -> None:
         self._figure = figure
@@ -103,7 +104,7 @@ class Verdict:
         return f"{self._figure!r} {self._sign} {duration(self._limit)}"
 
     def why(self) -> str:
-        """Why it cannot be told, and what would help."""
+        """Returns why the comparison cannot be decided, and what would help."""
         estimate = self._figure.estimate
         needed = repetitions_needed(estimate, self._limit, self._figure.p)
         mend = (
@@ -117,10 +118,10 @@ class Verdict:
 
 
 class Figure:
-    """A figure of a section: compared with a limit by its whole interval."""
+    """A figure of a span, compared with a limit by its whole confidence interval."""
 
     estimate: Estimate
-    """The figure and its interval, ns."""
+    """The figure and its confidence interval, ns."""
 
     def __init__(self, name: str, estimate: Estimate, cannot_tell: str, p: float | None = None) -> None:
         self.name = name
@@ -144,7 +145,7 @@ class Figure:
         return f"{self.name} {self.estimate}"
 
     def cannot_tell(self, verdict: Verdict) -> None:
-        """Ends the test as it was asked to."""
+        """Ends the test as its options ask."""
         if self._cannot_tell == "skip":
             pytest.skip(verdict.why())
         if self._cannot_tell == "xfail":
@@ -153,10 +154,10 @@ class Figure:
 
 
 class Measured:
-    """A section that was timed."""
+    """A span that was timed."""
 
     interval: Interval
-    """All that the report says of it."""
+    """The report's entry of the span."""
 
     def __init__(self, interval: Interval, cannot_tell: str) -> None:
         self.interval = interval
@@ -164,21 +165,21 @@ class Measured:
 
     @property
     def count(self) -> int:
-        """Samples behind the figures: ended, and not dropped on evidence."""
+        """Number of samples behind the figures: ended, and not dropped on evidence."""
         return int(self.interval["count"])
 
     @property
     def mean(self) -> Figure:
-        """Mean."""
+        """The mean."""
         return self._figure("mean", self.interval.mean)
 
     @property
     def median(self) -> Figure:
-        """Median."""
+        """The median."""
         return self._figure("median", self.interval.median, 0.5)
 
     def quantile(self, p: float) -> Figure:
-        """The quantile `p`: 0.9, 0.99 or 0.999."""
+        """Returns the quantile `p`: 0.9, 0.99 or 0.999."""
         return self._figure(f"p{100 * p:g}", self.interval.quantile(p), p)
 
     def _figure(self, what: str, estimate: Estimate | None, p: float | None = None) -> Figure:
@@ -195,7 +196,7 @@ class Measured:
 
 
 class Section:
-    """The fixture ``undertick_section``: times sections, then says how long they took."""
+    """The fixture ``undertick_section``: times spans, then reports how long they took."""
 
     def __init__(self, where: Path, confidence: float, cannot_tell: str, options: dict[str, Any]) -> None:
         self._cull = options.pop("cull")
@@ -206,19 +207,19 @@ class Section:
         self._report: Report | None = None
 
     def repeat(self, times: int) -> Iterator[int]:
-        """Numbers from 0 on, for the repetitions of the body."""
+        """Returns the numbers from 0 on, for the repetitions of the body."""
         self._start()
         return iter(range(times))
 
     def __call__(self, name: str) -> Span:
-        """A section of the body: a context manager, or a decorator."""
+        """Returns a span of the body: a context manager, or a decorator."""
         if not self._is_recording:
             self._start()
         return span(name)
 
     @property
     def report(self) -> Report:
-        """The report; the first look at it ends the recording."""
+        """The report; the first access ends the recording."""
         if self._report is None:
             if not self._is_recording:
                 raise InputError("no section was timed: `with undertick_section(name):` comes first")
@@ -229,7 +230,7 @@ class Section:
         return self._report
 
     def __getitem__(self, name: str) -> Measured:
-        """What the section of that name took; the first look ends the recording."""
+        """Returns the figures of the span of that name; the first access ends the recording."""
         return Measured(self.report.interval(name), self._cannot_tell)
 
     def _start(self) -> None:
@@ -240,14 +241,14 @@ class Section:
             self._is_recording = True
 
     def close(self) -> None:
-        """Ends a recording that nobody looked at."""
+        """Ends a recording whose report was never used."""
         if self._is_recording:
             self._is_recording = False
             self._recording.stop()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of the ini file."""
+    """Adds the options of the ini file."""
     parser.addini(
         "undertick_cannot_tell",
         "what becomes of a test whose limit lies within the interval: fail, skip or xfail",
@@ -257,7 +258,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker."""
+    """Adds the marker."""
     config.addinivalue_line(
         "markers",
         "undertick(confidence=0.95, cannot_tell='fail', cull='auto', calibration=False, kernel='auto'): "
@@ -267,7 +268,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def undertick_section(request: pytest.FixtureRequest) -> Iterator[Section]:
-    """Times sections in their place over repetitions, to compare intervals with limits."""
+    """Times spans in place over repetitions, to compare confidence intervals with limits."""
     given: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers("undertick"))):
         given.update(marker.kwargs)

@@ -1,11 +1,11 @@
-"""Reports of traces from many machines, made where the traces lie: Apache Spark.
+"""Reports of traces from many machines, made where the traces are stored: Apache Spark.
 
 >>> from undertick import spark  # needs pyspark and pyarrow: pip install undertick[spark]
 
-The kernel that analyses a trace is the one that `Trace.report` uses, compiled once: each
-executor runs it over pieces of a trace that share no thread, and sends what it found, which
-is put together here. No event is sent from one machine to another, and the report is the
-one that a single machine makes, figure by figure.
+The analysis of a trace is the one that `Trace.report` uses, compiled once. Each executor runs it
+over shards of a trace that share no thread, and sends its results, which are merged here. No event
+is sent from one machine to another, and the report is the one that a single machine makes, figure
+by figure.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Reports", "report"]
 
-# Rows of a trace handed to the kernel at a time.
+# Number of rows of a trace that are passed to the analysis at a time.
 _ROWS = 1 << 16
-# Tables, batches, readers, file systems of pyarrow, which says nothing of its types.
+# Tables, batches, readers and file systems of pyarrow, which has no type annotations.
 _Arrow = Any
-# What is sent from a piece: which trace, which piece, what it says, who made it.
+# Columns sent for each shard: the trace, the shard, its result, and the process that made it.
 _SENT = "trace int, piece int, part binary, maker string"
 
 
 class Reports(Mapping[str, Report]):
-    """The reports by the paths of their traces, in the order of these."""
+    """The reports by the paths of their traces, in the order of the paths."""
 
     makers: Mapping[str, Sequence[str]]
-    """By path: where its pieces were analysed, one word ``host:process`` for each."""
+    """By path: where its shards were analysed, one word ``host:process`` for each."""
 
     def __init__(self, reports: dict[str, Report], makers: dict[str, list[str]]) -> None:
         self._reports = reports
@@ -57,7 +57,7 @@ class Reports(Mapping[str, Report]):
         return len(self._reports)
 
     def intervals(self) -> _Arrow:
-        """All intervals of all traces: the columns of `Report.intervals`, with ``trace``
+        """Returns all intervals of all traces: the columns of `Report.intervals`, with ``trace``
         (its path) and ``host`` (the machine's name) before them."""
         pa = _arrow()
 
@@ -84,15 +84,15 @@ def report(
     cull: str = "auto",
     compensate: str = "auto",
 ) -> Reports:
-    """The reports of many traces, as `Trace.report` makes them, by the executors of `spark`.
+    """Returns reports of many traces, as `Trace.report` makes them, by the executors of `spark`.
 
-    `traces` is a path, a pattern (``/data/*/run.ut``) or several of either: of a file
-    system that all executors see, or a URI that pyarrow opens (``hdfs://``, ``s3://``,
-    ``gs://``). A directory that is no trace stands for the traces in it. The other
-    arguments are those of `Trace.report`.
+    `traces` is a path, a pattern (``/data/*/run.ut``) or several of either, in a file system that
+    all executors see, or a URI that pyarrow opens (``hdfs://``, ``s3://``, ``gs://``). A directory
+    that is not a trace stands for the traces in it. The other arguments are those of
+    `Trace.report`.
 
-    The executors need this package, of the same build, and pyarrow. Raises `InputError` for
-    a path without traces, a trace that is not complete, or executors of another build.
+    The executors need this package, of the same build, and pyarrow. Raises `InputError` for a path
+    without traces, a trace that is not complete, or executors of another build.
     """
     options = _Options(_given(table), confidence, cull, compensate)
     paths = _find([traces] if isinstance(traces, (str, os.PathLike)) else traces)
@@ -147,7 +147,7 @@ class _Job:
 
 
 class _Files:
-    """The files of a trace, wherever they lie."""
+    """The files of a trace, in any file system."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -193,11 +193,11 @@ class _Files:
         return described
 
     def pieces(self) -> list[tuple[list[tuple[int, int]], int, bool]]:
-        """The pieces that share no thread: row groups (part, place), rows, by ring."""
+        """Returns the shards, which share no thread: row groups (part, place), rows, by ring."""
         return _native.pieces(self._row_groups())
 
     def of_kernel(self) -> list[tuple[int, int]]:
-        """The row groups with rows of the kernel."""
+        """Returns the row groups with rows of the kernel."""
         return [
             (part, place)
             for part, (_, groups) in enumerate(self._row_groups())
@@ -206,7 +206,7 @@ class _Files:
         ]
 
     def rows(self, row_groups: Iterable[tuple[int, int]]) -> _Arrow:
-        """Their rows, in order."""
+        """Returns the rows of these row groups, in order."""
         pa = _arrow()
 
         def batches() -> Iterator[_Arrow]:
@@ -221,7 +221,7 @@ def _system(path: str) -> tuple[_Arrow, str]:
     fs = _arrow("pyarrow.fs")
 
     if "://" in path:
-        # A pattern is no URI, but what stands before it is.
+        # A pattern is not a URI, but the text before it is one.
         words = path.split("/")
         plain = next((i for i, word in enumerate(words) if _is_pattern(word)), len(words))
         system, base = fs.FileSystem.from_uri("/".join(words[:plain]))
@@ -230,7 +230,7 @@ def _system(path: str) -> tuple[_Arrow, str]:
 
 
 def _find(wanted: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The traces that paths and patterns stand for, each once."""
+    """Returns the traces that the paths and patterns stand for, each once."""
     found: list[str] = []
     for path in (os.fspath(path) for path in wanted):
         here = list(_matching(path))
@@ -248,7 +248,7 @@ def _matching(path: str) -> Iterator[str]:
     fs = _arrow("pyarrow.fs")
 
     system, base = _system(path)
-    # What stands before the path: scheme, and the name of a machine, if there is one.
+    # The text before the path: a scheme, and the name of a machine, if there is one.
     scheme = path.removesuffix(base) if "://" in path else ""
 
     def is_trace(base: str) -> bool:
@@ -259,7 +259,7 @@ def _matching(path: str) -> Iterator[str]:
         entries = system.get_file_info(fs.FileSelector(base, allow_not_found=True))
         return sorted(e.path for e in entries if e.type == fs.FileType.Directory)
 
-    # One directory level after the other, so that a pattern may stand in any of them.
+    # The search goes level by level, so that a pattern may stand for a directory at any level.
     start = posixpath.sep if base.startswith(posixpath.sep) else ""
     places = [start]
     for word in base.split(posixpath.sep):
@@ -275,7 +275,7 @@ def _matching(path: str) -> Iterator[str]:
 def _parts(
     spark: SparkSession, jobs: dict[int, dict[str, Any]], options: _Options
 ) -> dict[int, list[tuple[bytes, str]]]:
-    """What the pieces of each trace say, in the order of the pieces."""
+    """Returns the results of the shards of each trace, in the order of the shards."""
     rows = [(trace, piece) for trace, job in jobs.items() for piece in range(len(job["pieces"]))]
     parts: dict[int, list[tuple[bytes, str]]] = {trace: [] for trace in jobs}
     if not rows:
@@ -286,7 +286,7 @@ def _parts(
     def analysed(batches: Iterable[_Arrow]) -> Iterator[_Arrow]:
         return _analysed(shared.value, batches)
 
-    # A task for each piece.
+    # One task for each shard.
     wanted = spark.createDataFrame(context.parallelize(rows, len(rows)), "trace int, piece int")
     try:
         found = wanted.mapInArrow(analysed, _SENT).collect()
@@ -300,7 +300,7 @@ def _parts(
 def _analysed(
     shared: tuple[dict[int, dict[str, Any]], _Options, str], batches: Iterable[_Arrow]
 ) -> Iterator[_Arrow]:
-    """On an executor: what pieces say."""
+    """Yields the results of shards, on an executor."""
     pa = _arrow()
 
     jobs, options, mark = shared
@@ -333,7 +333,7 @@ def _piece(
     kernel = options.kernel(files.manifest)
     kernel.push_kernel(files.rows(files.of_kernel()))
     if earlier:
-        # What the first pass found, so that the second begins where it ended.
+        # The second pass begins with the results of the first.
         for part in earlier:
             kernel.absorb(part)
         kernel.finish_pass()

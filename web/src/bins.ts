@@ -1,4 +1,4 @@
-// A distribution as it is drawn: bins, the range of the axis, and what is not on it.
+// A distribution as drawn: its bins, the range of its axis, and the samples that are not on it.
 import type { Histogram } from "./document.js";
 
 export interface Bin {
@@ -9,25 +9,25 @@ export interface Bin {
 
 export interface Drawn {
   bins: Bin[];
-  /** Samples of all bins, drawn or not. */
+  /** Number of samples in all bins, drawn or not. */
   total: number;
   isLog: boolean;
-  /** Samples beyond the end of a linear axis. */
+  /** Number of samples beyond the end of a linear axis. */
   beyond: number;
-  /** Samples at or below zero, which a logarithmic axis has no place for. */
+  /** Number of samples at or below zero, which a logarithmic axis cannot show. */
   below: number;
 }
 
-// A logarithmic axis is used where this share of the samples is above zero.
+// A logarithmic axis is used if at least this share of the samples is above zero.
 const LOG_SHARE = 0.95;
-// A linear axis ends where this share of the samples is drawn; the rest is counted.
+// A linear axis ends where this share of the samples is drawn; the others are counted.
 const LINEAR_SHARE = 0.995;
 
 export function sum(bins: Bin[]): number {
   return bins.reduce((all, bin) => all + bin.n, 0);
 }
 
-/** The bins from the first to the last that holds a sample. */
+/** Returns the bins from the first to the last one with a sample. */
 export function binsOf(histogram: Histogram): Bin[] {
   const all = histogram.counts.map((n, i) => ({
     lo: histogram.edges[i] ?? NaN,
@@ -39,7 +39,7 @@ export function binsOf(histogram: Histogram): Bin[] {
   return first < 0 ? [] : all.slice(first, all.findLastIndex(isFull) + 1);
 }
 
-/** `null` where there is no sample. */
+/** Returns what is drawn of a distribution, or `null` without samples. */
 export function prepare(histogram: Histogram, wantsLog: boolean): Drawn | null {
   const bins = binsOf(histogram);
   const total = sum(bins);
@@ -53,14 +53,14 @@ export function prepare(histogram: Histogram, wantsLog: boolean): Drawn | null {
   return { bins: shown, total, isLog: false, beyond: total - sum(shown), below: 0 };
 }
 
-/** The bin that holds zero has no lower end on a logarithmic axis. */
+/** Gives the bin with zero a lower end, which it lacks on a logarithmic axis. */
 export function fromZero(bins: Bin[]): Bin[] {
   const first = bins[0];
   if (first === undefined || first.lo > 0) return bins;
   return [{ ...first, lo: first.hi / 2 }, ...bins.slice(1)];
 }
 
-/** Cut only where it buys something: a tail longer than the rest. */
+/** Cuts the tail only if it is longer than the rest. */
 function withoutTail(bins: Bin[], total: number): Bin[] {
   let seen = 0;
   const last = bins.findIndex((bin) => (seen += bin.n) >= LINEAR_SHARE * total);

@@ -1,9 +1,9 @@
-// A selection of bins, by pointer or by keys; what it holds is counted below the chart.
+// A selection of bins, by pointer or by keys; its samples are counted below the chart.
 import type uPlot from "uplot";
 import { type Bin, sum } from "./bins.js";
 import { count, duration, perCent } from "./figures.js";
 
-/** First and last bin. */
+/** First and last selected bin. */
 type Selected = [number, number];
 
 export function addBrush(box: HTMLElement, chart: uPlot, bins: Bin[], total: number): void {
@@ -30,7 +30,7 @@ export function addBrush(box: HTMLElement, chart: uPlot, bins: Bin[], total: num
     const [first, last] = bin === null ? [undefined, undefined] : [bins[bin[0]], bins[bin[1]]];
     const left = first === undefined ? 0 : chart.valToPos(first.lo, "x");
     const right = last === undefined ? 0 : chart.valToPos(last.hi, "x");
-    // `false`: this is the answer to a selection, not one.
+    // `false` because this call answers a selection and must not start another one.
     chart.setSelect({ left, top: 0, width: Math.max(0, right - left), height: chart.over.clientHeight }, false);
     show(bin);
   };
@@ -57,7 +57,7 @@ export function addBrush(box: HTMLElement, chart: uPlot, bins: Bin[], total: num
   addKeys(chart, bins, () => selected, select);
 }
 
-/** Arrows go from bin to bin, with Shift they widen the selection, Escape ends it. */
+/** Arrow keys move from bin to bin, Shift and an arrow widen the selection, Escape ends it. */
 function addKeys(
   chart: uPlot,
   bins: Bin[],

@@ -1,5 +1,5 @@
-// The parts of the two documents in the page that the script reads. Their meaning is
-// told where they are made: `report::document` and `report::timeline`.
+// The parts of the page's two documents that the script reads. `report::document` and
+// `report::timeline`, which write them, describe their meaning.
 
 export interface Estimate {
   value: number;
@@ -39,7 +39,7 @@ export interface Report {
   intervals: Interval[];
 }
 
-/** Column, name, share in thousandths, number; one after the other. */
+/** Flat list of cells: column, name, share in thousandths, number of begins. */
 export interface Row {
   row: number;
   cells: number[];
@@ -50,11 +50,11 @@ export interface Lane {
   label: string;
   spans: number;
   rows: Row[];
-  /** Time and number of events lost there. */
+  /** Time and number of events of each loss in this lane. */
   losses: [number, number][];
 }
 
-/** Lane, row, start and length in ns, name, why it is in no figure (0: it is). */
+/** Lane, row, start and length in ns, name, reason why it is in no figure (0: none). */
 export type Span = [number, number, number, number, number, number];
 
 export interface Detail {
@@ -72,7 +72,7 @@ export interface Timeline {
   lanes: Lane[];
   spans: Span[];
   detail: Detail | null;
-  /** Time and state of points switched off and on. */
+  /** Time and state of each switch of points off or on. */
   switches: [number, number][];
 }
 
@@ -83,7 +83,7 @@ function element<T>(id: string): T | null {
 
 export const report: Report = element<Report>("report") ?? { intervals: [] };
 
-/** Read when it is to be drawn: it may be large. */
+/** Returns the timeline. It is parsed only when it is drawn, because it may be large. */
 export function timeline(): Timeline | null {
   return element<Timeline>("timeline");
 }

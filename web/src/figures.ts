@@ -1,4 +1,4 @@
-// Figures as text, as the tables have them.
+// Figures as text, in the form of the tables.
 
 const UNITS: [number, string][] = [
   [1e9, "s"],
@@ -7,19 +7,19 @@ const UNITS: [number, string][] = [
   [1, "ns"],
 ];
 
-/** The largest unit that the duration fills. */
+/** Returns the largest unit that the duration reaches, and its size in ns. */
 function unitOf(ns: number): [number, string] {
   return UNITS.find(([size]) => Math.abs(ns) >= size) ?? [1, "ns"];
 }
 
-/** Three digits and a unit. */
+/** Returns a duration with three digits and a unit. */
 export function duration(ns: number): string {
   if (ns === 0) return "0";
   const [size, unit] = unitOf(ns * 1.0005);
   return `${Number((ns / size).toPrecision(3))}\u00a0${unit}`;
 }
 
-/** A time on an axis, with the digits that tell ticks of this distance apart. */
+/** Returns a time on an axis, with the digits that distinguish ticks at this distance. */
 export function time(ns: number, step: number): string {
   if (ns === 0) return "0";
   const [size, unit] = unitOf(ns);

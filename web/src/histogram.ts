@@ -1,5 +1,5 @@
-// One distribution: bins, marks, modes, the bins before anything was taken out, and a
-// brush that counts.
+// One distribution: bins, marks, modes, the bins before samples were dropped, and a brush that
+// counts.
 import uPlot from "uplot";
 import { type Bin, type Drawn, binsOf, fromZero, prepare } from "./bins.js";
 import { addBrush } from "./brush.js";
@@ -14,7 +14,8 @@ export type ScaleKind = "log" | "linear";
 export interface Scales {
   x: ScaleKind;
   y: ScaleKind;
-  /** Outlines of the distribution before something was taken out. */
+  /** Whether to draw outlines of the distribution before samples were dropped or costs
+   * subtracted. */
   before: boolean;
 }
 
@@ -22,7 +23,7 @@ const HEIGHT = 210;
 const LEFT = 46;
 const BELOW = 34;
 
-/** Where heights come from: a share of the samples per so much of the axis. */
+/** The heights of bins: a share of the samples per unit length of the axis, `per`. */
 interface Heights {
   of: (bin: Bin) => number;
   least: number;
@@ -63,7 +64,7 @@ function rangeOf({ bins }: Drawn): [number, number] {
   return first === undefined || last === undefined ? [0, 1] : [first.lo, last.hi];
 }
 
-/** Areas are shares: heights are shares per 10 % of duration, or per part of the axis. */
+/** Areas are shares: heights are shares per 10 % of duration, or per tenth of a tick distance. */
 function heightsOf(data: Drawn, ticks: number[], range: [number, number], kind: ScaleKind): Heights {
   const step = ticks.length > 1 ? (ticks[1] ?? 0) - (ticks[0] ?? 0) : range[1] - range[0];
   const per = data.isLog ? Math.log2(1.1) : step / 10;
@@ -140,7 +141,8 @@ function options(
   };
 }
 
-/** What was read: bins of its own, or those of the figures with the one cost added again. */
+/** Returns the uncompensated distribution: its own bins, or those of the figures plus the mean
+ * cost. */
 function asRead({ compensation, histogram, uncompensated }: Interval): Histogram | undefined {
   if (uncompensated.histogram !== undefined) return uncompensated.histogram;
   const cost = compensation.cost?.value;
@@ -148,7 +150,7 @@ function asRead({ compensation, histogram, uncompensated }: Interval): Histogram
   return { counts: histogram.counts, edges: histogram.edges.map((edge) => edge + cost) };
 }
 
-/** The bins of another treatment of the same samples, as shares of all of those. */
+/** Draws the bins of another treatment of the same samples, as shares of all samples. */
 function outlineSeries(
   histogram: Histogram | undefined,
   data: Drawn,
@@ -174,7 +176,7 @@ function outlineSeries(
   };
 }
 
-/** The bins as one outline, so that neighbours leave no seam. */
+/** Draws the bins as one outline, so that neighbours leave no seam. */
 function steps(u: uPlot, path: Path2D, bins: Bin[], heights: Heights): void {
   const base = u.valToPos(heights.least, "y", true);
   bins.forEach((bin, i) => {
@@ -235,12 +237,12 @@ function drawMarks(u: uPlot, interval: Interval, [lo, hi]: [number, number]): vo
   ctx.restore();
 }
 
-/** The modes of an interval, if it has more than one. */
+/** Returns the modes of an interval, if it has more than one. */
 function several(interval: Interval): Interval["modes"] {
   return interval.modes.length > 1 ? interval.modes : [];
 }
 
-/** A triangle; its share, with its interval, stands in the text below: labels of modes that lie close overlap. */
+/** Draws a triangle. Its share is in the text below: labels of close modes would overlap. */
 function drawMode({ ctx, bbox }: uPlot, x: number): void {
   const r = uPlot.pxRatio;
   ctx.fillStyle = colour("mean");
@@ -251,7 +253,7 @@ function drawMode({ ctx, bbox }: uPlot, x: number): void {
   ctx.fill();
 }
 
-/** What a reader who does not see the drawing hears. */
+/** Returns the description for readers who do not see the drawing. */
 function label(interval: Interval, total: number): string {
   const estimates = marks(interval)
     .reverse()

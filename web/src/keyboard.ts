@@ -1,4 +1,4 @@
-// Keys of the whole page.
+// Keys for the whole page.
 import { nextTheme } from "./theme.js";
 
 export function setUpKeys(): void {
@@ -30,7 +30,7 @@ function focusFilter(event: KeyboardEvent): void {
   filter.focus();
 }
 
-/** Buttons that copy the command beside them. */
+/** Sets up the buttons that copy the command beside them. */
 export function setUpCopying(): void {
   for (const button of document.querySelectorAll<HTMLElement>("button[data-copy]")) {
     button.hidden = false;
@@ -38,7 +38,7 @@ export function setUpCopying(): void {
   }
 }
 
-/** How long the browser may take over its clipboard, ms: some never answer. */
+/** Longest time to wait for the browser's clipboard, ms: some never answer. */
 const PATIENCE_MS = 1000;
 
 async function copy(button: HTMLElement): Promise<void> {
@@ -51,7 +51,7 @@ async function copy(button: HTMLElement): Promise<void> {
     await Promise.race([navigator.clipboard.writeText(source.textContent ?? ""), silence]);
     button.textContent = "Copied";
   } catch {
-    // Not allowed here: it is selected, so that a key copies it.
+    // Without permission the command is selected instead, so that a key copies it.
     getSelection()?.selectAllChildren(source);
     button.textContent = "Selected";
   }

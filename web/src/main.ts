@@ -1,6 +1,6 @@
-// What the report page does beyond standing there: draws distributions and the timeline
-// from the documents inside the page, sorts and filters tables, switches the theme. It
-// computes no figure, and text of the documents reaches the page as text, never as markup.
+// The script of the report page: draws distributions and the timeline from the documents inside the
+// page, sorts and filters tables, switches the theme. It computes no figure, and text of the
+// documents reaches the page as text, never as markup.
 import style from "uplot/dist/uPlot.min.css";
 import { drawHistogram, type ScaleKind, type Scales } from "./histogram.js";
 import { setUpCopying, setUpKeys } from "./keyboard.js";

@@ -1,4 +1,4 @@
-// Sorting and filtering; rows are reached by arrow keys.
+// Sorting and filtering of tables, and arrow keys for their rows.
 import { report } from "./document.js";
 import { drawSoon } from "./view.js";
 
@@ -30,7 +30,7 @@ function keyOf(row: HTMLTableRowElement, column: number): Key {
 }
 
 function compare(a: Key, b: Key, sign: number): number {
-  // What has no figure comes last, whichever way round.
+  // Rows without a figure come last in either order.
   if (a === null || b === null) return Number(a === null) - Number(b === null);
   return typeof a === "string" || typeof b === "string"
     ? sign * String(a).localeCompare(String(b), "en", { numeric: true })
@@ -39,7 +39,7 @@ function compare(a: Key, b: Key, sign: number): number {
 
 function sortBy(table: HTMLTableElement, headings: HTMLElement[], column: number): void {
   const before = headings[column]?.getAttribute("aria-sort") ?? "none";
-  // Names start at the front of the alphabet, figures with the largest.
+  // Names are first sorted from the front of the alphabet, figures from the largest.
   const first = column === 0 ? "ascending" : "descending";
   const order = before === "none" ? first : before === "ascending" ? "descending" : "ascending";
   for (const heading of headings) {
@@ -76,7 +76,7 @@ export function setUpFilter(): void {
   });
 }
 
-/** Up and down go through the rows of a table, Enter to the interval's distribution. */
+/** Sets up the keys of rows: Up and Down change the row, Enter shows its distribution. */
 export function setUpRows(): void {
   for (const table of document.querySelectorAll<HTMLTableElement>("table.sortable")) {
     table.addEventListener("keydown", (event) => {

@@ -1,13 +1,13 @@
-// Dark, light, or as the system has it; paper is seen to where things are drawn (`view`).
+// The theme: dark, light, or that of the system. `view` handles printing.
 
 const changed = new Set<() => void>();
 
-/** Colours are asked for when something is drawn: the theme may have changed. */
+/** Returns a colour, which is read at each drawing because the theme may have changed. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** Is called when colours have changed. */
+/** Registers a function that is called when colours have changed. */
 export function onTheme(redraw: () => void): void {
   changed.add(redraw);
 }

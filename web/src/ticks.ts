@@ -1,7 +1,7 @@
-// Round numbers on axes. uPlot's own are those of time series; durations over eight
-// decades, or over a part of one, want others.
+// Round numbers on axes. Those of uPlot are made for time series; durations over eight decades, or
+// over a part of one, need others.
 
-/** About `wanted` round numbers (1, 2 or 5 times a power of ten) in a range. */
+/** Returns about `wanted` round numbers (1, 2 or 5 times a power of ten) in a range. */
 export function linearTicks(lo: number, hi: number, wanted: number): number[] {
   const rough = (hi - lo) / Math.max(1, wanted);
   if (!(rough > 0) || !Number.isFinite(rough)) return [lo];
@@ -12,7 +12,7 @@ export function linearTicks(lo: number, hi: number, wanted: number): number[] {
   return ticks;
 }
 
-/** Powers of ten, with 2 and 5 between them where the range is short. */
+/** Returns powers of ten, with 2 and 5 between them if the range is short. */
 export function logTicks(lo: number, hi: number, wanted: number): number[] {
   const decades = Math.log10(hi / lo);
   if (decades < 0.7) return linearTicks(lo, hi, wanted);

@@ -1,5 +1,5 @@
-// The timeline of one second: a lane for each thread with its spans by depth, lanes of the
-// kernel, losses; the overview's columns, single spans where they are known.
+// The timeline of one second: a lane for each thread with its spans by depth, lanes of the kernel,
+// and losses; the columns of the overview, and single spans where they are known.
 import uPlot from "uplot";
 import { type Lane, type Span, type Timeline, timeline } from "./document.js";
 import { count, duration, perCent, time } from "./figures.js";
@@ -11,19 +11,19 @@ const ROW = 15;
 const LANE_GAP = 8;
 const LABEL = 13;
 const AXIS = 30;
-// Hues of names, far apart also for neighbours.
+// The step between the hues of successive names, degrees: neighbours are far apart, too.
 const GOLDEN = 137.508;
-// Rows from here on hold no spans: points, and time off the CPU.
+// Rows from this one on hold points and time off the CPU instead of spans.
 const POINTS = 900;
-// A column narrower than this stands for its spans; wider ones show through.
+// A column wider than this, pixels, is drawn faint, so that spans show through.
 const WIDE_COLUMN = 14;
 /**
- * A document's times are tenths of a nanosecond, each rounded by itself, and a view's ends are
- * their sums and differences: the same time by two ways differs by so much.
+ * Largest difference of the same time computed in two ways, ns. A document's times are tenths of a
+ * nanosecond, each rounded by itself, and a view's ends are their sums and differences.
  */
 const ROUNDING_NS = 0.2;
 
-/** A lane's row and where it is drawn. */
+/** A lane's row and its position in the drawing. */
 interface Place {
   lane: number;
   row: number;
@@ -60,7 +60,7 @@ class Drawing {
   readonly layout: Layout;
   view: [number, number];
   chart: uPlot | null = null;
-  /** Colours of names, in the theme that is drawn. */
+  /** Colours of names in the current theme. */
   private inks: string[] = [];
 
   constructor(
@@ -72,7 +72,7 @@ class Drawing {
     this.view = [0, data.length_ns];
   }
 
-  /** The detail's spans while all that is seen lies in it, else those of the overview. */
+  /** Returns the detail's spans if the whole view lies in it, otherwise those of the overview. */
   spans(): { spans: Span[]; whole: boolean } {
     const { detail } = this.data;
     const [from, to] = this.view;
@@ -150,7 +150,7 @@ class Drawing {
     return this.inks[name] ?? "gray";
   }
 
-  /** Where every span is known, columns stand for what the kernel says alone. */
+  /** Draws the columns. Where every span is known, only those of the kernel are drawn. */
   private paintCells(u: uPlot, isDetailed: boolean): void {
     const { ctx, bbox } = u;
     const { columns, length_ns, lanes } = this.data;
@@ -237,7 +237,7 @@ class Drawing {
     this.show(u.posToVal(left, "x"), u.posToVal(left + width, "x"));
   }
 
-  /** Shows from `from` to `to`, at least 100 ns and at most all. */
+  /** Shows the time from `from` to `to`, at least 100 ns and at most the whole second. */
   show(from: number, to: number): void {
     const length = Math.min(this.data.length_ns, Math.max(100, to - from));
     const start = Math.min(Math.max(0, from), this.data.length_ns - length);
@@ -273,7 +273,7 @@ class Drawing {
     readout.textContent = text === "" ? `Shown: ${seen}, ${how}.` : text;
   }
 
-  /** What is under the pointer. */
+  /** Describes the item under the pointer. */
   private readAt(event: PointerEvent): void {
     const chart = this.chart;
     if (chart === null) return;
@@ -307,14 +307,15 @@ class Drawing {
   }
 }
 
-/** Time off the CPU has the colours of text, so that no span looks like it. */
+/** Returns a name's colour. Time off the CPU has the colours of text, so that no span looks like
+ * it. */
 function ink(name: string, place: number, light: string): string {
   if (name === "off the CPU: waits") return colour("line");
   if (name.startsWith("off the CPU")) return colour("alert");
   return `hsl(${(place * GOLDEN) % 360} 55% ${light})`;
 }
 
-/** Spans that count in no figure are crossed by lines. */
+/** Draws lines across a span that counts in no figure. */
 function hatch(ctx: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
   ctx.save();
   ctx.beginPath();
@@ -331,7 +332,7 @@ function hatch(ctx: CanvasRenderingContext2D, x: number, y: number, width: numbe
   ctx.restore();
 }
 
-/** The text, or as much of it as there is room for. */
+/** Returns the text, shortened to the room there is. */
 function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): string {
   if (ctx.measureText(text).width <= width) return text;
   const share = width / ctx.measureText(text).width;

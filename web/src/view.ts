@@ -1,4 +1,4 @@
-// Draws what comes into view: hundreds of charts would keep the page from opening.
+// Draws only what comes into view: hundreds of charts would delay the page.
 
 interface Drawing {
   key: () => string;
@@ -8,7 +8,7 @@ interface Drawing {
 const drawings = new Map<Element, Drawing>();
 const drawn = new Map<Element, string>();
 
-/** `draw` fills the box; it is called again when `key` has changed. */
+/** Registers a box that `draw` fills; `draw` is called again when `key` has changed. */
 export function drawInView(box: Element, key: () => string, draw: () => void): void {
   drawings.set(box, { key, draw });
 }
@@ -39,7 +39,7 @@ export function drawSoon(): void {
   });
 }
 
-/** Everything again, where it is in view. */
+/** Draws everything that is in view again. */
 export function redraw(): void {
   drawn.clear();
   drawSoon();
@@ -47,7 +47,7 @@ export function redraw(): void {
 
 let theme: string | undefined;
 
-/** All of it at once and in the light theme, before the page goes to paper. */
+/** Draws everything at once and in the light theme, before the page is printed. */
 function drawForPaper(): void {
   theme = document.documentElement.dataset["theme"];
   document.documentElement.dataset["theme"] = "light";

@@ -1,4 +1,4 @@
-// A browser that reaches no network and reports everything that goes wrong in a page.
+// A browser without network access that reports all errors of a page.
 import { existsSync, readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
@@ -13,7 +13,7 @@ const OPTIONS = [
   "--disable-sync",
 ];
 
-/** The browser that is installed here, if there is one. */
+/** Returns the path of the installed browser, if there is one. */
 export function installed() {
   return process.env.UNDERTICK_CHROMIUM ?? PLACES.find((place) => existsSync(place));
 }
@@ -22,7 +22,7 @@ export function launch() {
   return chromium.launch({ executablePath: installed(), headless: true, args: OPTIONS });
 }
 
-/** A document inside a page's file, read without the page's script. */
+/** Returns a document inside a page's file, read without the page's script. */
 export function embedded(file, id) {
   const text = readFileSync(file, "utf8");
   const begin = `<script type="application/json" id="${id}">`;
@@ -31,11 +31,11 @@ export function embedded(file, id) {
   return JSON.parse(text.slice(at + begin.length, text.indexOf("</script>", at)));
 }
 
-/** Opens a page from disk. `wrong` gathers errors, and requests for anything but the file. */
+/** Opens a page from disk. `wrong` collects errors, and requests for anything but the file. */
 export async function open(browser, file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(90_000); // a busy machine is no error
+  page.setDefaultTimeout(90_000); // a busy machine is not an error
   const wrong = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) wrong.push(`console: ${message.text()}`);

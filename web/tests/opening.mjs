@@ -1,4 +1,4 @@
-// How long a page takes to open: from navigation to loaded, with its first charts drawn.
+// Measures how long a page takes to open: from navigation to loaded, with its first charts drawn.
 //
 //   npm run opening -- PAGE.html [TIMES]
 import { statSync } from "node:fs";
@@ -12,7 +12,7 @@ const took = [];
 for (let i = 0; i < times; i++) {
   const { page, close } = await open(browser, file, { viewport: { width: 1600, height: 2400 } });
   await page.waitForFunction(() => document.documentElement.dataset.ready !== undefined);
-  // Two frames later the charts in view are on the screen.
+  // The charts in view are on the screen two frames later.
   took.push(await page.evaluate(() =>
     new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))));
   await close();

@@ -1,5 +1,5 @@
-// The report page in a browser. What it must show is read from the documents in the file,
-// not from the page's own code.
+// Tests of the report page in a browser. The expected values are read from the documents in the
+// file, not by the page's code.
 //
 //   UNDERTICK_PAGES  folder of the pages that `cargo test -p undertick-report` makes
 //   UNDERTICK_REAL   page of a recorded trace, with its `report --json` beside it (.json)
@@ -20,7 +20,7 @@ const ALL = [
 const skip = installed() === undefined ? "no chromium here" : false;
 const test_ = (name, body) => test(name, { skip, timeout: 120_000 }, body);
 
-// Not by frames: a busy machine's browser may draw none for long.
+// Polling does not depend on frames, which a busy machine's browser may not draw for long.
 const POLLED = { polling: 100 };
 
 let browser;
@@ -29,7 +29,7 @@ before(async () => {
 });
 after(async () => browser?.close());
 
-/** Runs `body` with the page of a file, which must have done nothing wrong at the end. */
+/** Runs `body` with the page of a file, and then checks that the page reported no errors. */
 async function on(file, options, body) {
   const { page, wrong, close } = await open(browser, file, options);
   try {
@@ -95,7 +95,7 @@ test_("a heading sorts, and says so", async () => {
     assert.equal(await heading.getAttribute("aria-sort"), "ascending");
     assert.deepEqual(await read(), [...values.reverse().map(String), ...none]);
     assert.equal(await page.locator("#intervals th[aria-sort=none]").count(), 6);
-    // As numbers: as texts these would stand otherwise, with and without regard to digits.
+    // These values sort differently as text, with and without regard to digits.
     const odd = [12.5, 12.45, 1e-7, -3, 1.5e21, 9];
     const ascending = [-3, 1e-7, 9, 12.45, 12.5, 1.5e21];
     await page.locator("#intervals tbody td[data-label=median]").evaluateAll((cells, odd) => {
@@ -125,7 +125,7 @@ test_("the filter shows the intervals whose name holds the text", async () => {
   });
 });
 
-/** The file's own bins between two edges, counted here. */
+/** Returns the number of samples in the file's bins between two edges. */
 function held(histogram, from, to) {
   let n = 0;
   histogram.counts.forEach((count, i) => {
@@ -138,7 +138,7 @@ const figure = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u00a0");
 
 for (const [whose, file] of [["an invented", invented("one.html")], ["a recorded", REAL]]) {
   test_(`a brush counts the samples of the document's bins, on ${whose} page`, async (t) => {
-    // A recorded program may have samples below 0: their axis is not logarithmic.
+    // A recorded program may have samples below 0, and then its axis is not logarithmic.
     const { intervals } = embedded(file, "report");
     const least = ({ edges, counts }) => edges[counts.findIndex((n) => n > 0)];
     const place = intervals.findIndex(({ histogram }) => least(histogram) > 0);
@@ -152,7 +152,8 @@ for (const [whose, file] of [["an invented", invented("one.html")], ["a recorded
       const chart = page.locator(`[data-chart='${place}']`);
       await chart.scrollIntoViewIfNeeded();
       const over = await chart.locator(".u-over").boundingBox();
-      // From the first bin, which holds samples, and not to the last one, which does, too.
+      // The drag goes from the first bin, which holds samples, to a place before the last bin,
+      // which also does.
       const [a, b] = [0.005, 0.55];
       await page.mouse.move(over.x + a * over.width, over.y + 40);
       await page.mouse.down();
@@ -160,7 +161,8 @@ for (const [whose, file] of [["an invented", invented("one.html")], ["a recorded
       await page.mouse.up();
       const readout = chart.locator("output");
       const [from, to] = [Number(await readout.getAttribute("data-from")), Number(await readout.getAttribute("data-to"))];
-      // The axis is logarithmic from the first bin to the last one: whole bins around the drag.
+      // The axis is logarithmic from the first to the last bin; the selection is the whole bins
+      // around the drag.
       const at = (share) => lo * (hi / lo) ** share;
       const edges = histogram.edges;
       const begin = edges.findLast((edge) => edge <= at(a) * 1.02);
@@ -197,7 +199,7 @@ test_("keys go from bin to bin and select", async () => {
   });
 });
 
-/** The pixels of a chart, as text. */
+/** Returns the pixels of a chart as text. */
 const pixels = (page, selector) => page.locator(selector).first().evaluate((canvas) => canvas.toDataURL());
 
 test_("scales switch between logarithmic and linear, and outlines come", async () => {
@@ -306,7 +308,7 @@ test_("the timeline zooms, moves and shows the slowest span", async () => {
       await drawing.getByRole("button", { name: "Zoom in" }).click();
       const is = async (...wanted) => {
         const seen = await view();
-        // Times are sums of fractions: the same to a hundredth of a nanosecond.
+        // Times are sums of fractions, and are equal to a hundredth of a nanosecond.
         wanted.forEach((at, i) => assert.ok(Math.abs(at - seen[i]) < 0.01, `${seen} for ${wanted}`));
       };
       await is(length_ns / 4, (3 * length_ns) / 4);
@@ -335,15 +337,15 @@ test_("the timeline zooms, moves and shows the slowest span", async () => {
 test_("the slowest span's surroundings may reach to the end, whatever the fractions", async () => {
   const file = invented("second.html");
   const timeline = embedded(file, "timeline");
-  // Tenths of a nanosecond, as documents have them: by two ways the same time differs in its last
-  // digits.
+  // Times in documents have tenths of a nanosecond: computed in two ways, a time differs in its
+  // last digits.
   timeline.length_ns = 519512.3;
   const tenths = Array.from({ length: 1000 }, (_, i) => (1e6 + i) / 10);
   const detail = (length) => ({ from_ns: Math.round(10 * (timeline.length_ns - length)) / 10, length_ns: length });
   const comes_short = ({ from_ns, length_ns }) => timeline.length_ns - (from_ns + length_ns - from_ns) < from_ns;
   const found = tenths.map(detail).find(comes_short);
   assert.notEqual(found, undefined);
-  // The length of the whole is rounded, that of the surroundings is not.
+  // The length of the whole is rounded, and that of the surroundings is not.
   const beyond = { from_ns: timeline.length_ns - 1000, length_ns: 1000.09 };
   for (const surroundings of [found, beyond]) await shows_every_span(file, timeline, surroundings);
 });
@@ -382,7 +384,7 @@ test_("the timeline says what is under the pointer", async () => {
 
 test_("commands for the whole trace can be copied", async () => {
   await on(REAL, {}, async (page) => {
-    // The browser's own clipboard is the machine's, and may not answer for long.
+    // The real clipboard belongs to the machine, and may not answer for long.
     await page.evaluate(() => {
       const kept = { writeText: async (text) => void (window.copied = text) };
       Object.defineProperty(navigator, "clipboard", { value: kept });
@@ -418,7 +420,7 @@ test_("the page of a recorded trace holds what report --json says", async () => 
 });
 
 test_("on paper: light, everything drawn, no buttons", async () => {
-  // As wide as A4 between its borders.
+  // The viewport is as wide as A4 between its margins.
   await on(invented("six.html"), { colorScheme: "dark", viewport: { width: 718, height: 1000 } }, async (page) => {
     const charts = await page.locator("[data-chart]").count();
     assert.ok((await page.locator("[data-chart] canvas").count()) < charts, "not all are drawn before");

@@ -1,4 +1,4 @@
-// The tests by hand: npm test -- FOLDER PAGE.html
+// Runs the tests by hand: npm test -- FOLDER PAGE.html
 import { spawnSync } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

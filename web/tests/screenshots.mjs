@@ -1,4 +1,4 @@
-// The pictures of the docs, from a page of a recorded trace:
+// Makes the pictures of the docs from a page of a recorded trace:
 //
 //   cargo run --release -- demo --html page.html
 //   npm run screenshots -- $PWD/page.html
@@ -17,7 +17,7 @@ const into = join(docs, "page");
 mkdirSync(into, { recursive: true });
 const browser = await launch();
 
-/** Width, height, theme, what is looked at (the top, if nothing). */
+/** Takes a picture: width, height, theme, id of the element to show (without one, the top). */
 async function shot(path, width, height, colorScheme, at) {
   const { page, wrong, close } = await open(browser, resolve(file), { viewport: { width, height }, colorScheme });
   if (at !== undefined) await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), at);

@@ -1,4 +1,4 @@
-//! The command line: names and options are fixed, other programs call them.
+//! The command line. Names and options are fixed, because other programs call them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -62,16 +62,16 @@ pub enum Command {
     /// The workload of the calibration, recorded by `undertick record`
     #[command(hide = true, name = "__calibration-workload")]
     CalibrationWorkload {
-        /// Passes
+        /// Number of passes
         #[arg(default_value_t = undertick_lab::calibration::PASSES)]
         passes: u32,
-        /// Of recorded functions
+        /// Record functions
         #[arg(long)]
         functions: bool,
     },
 }
 
-/// Record a real workload shipped with Undertick: table here, page beside it
+/// Record a real workload shipped with Undertick; print a table and write a page
 #[derive(Args)]
 #[command(after_help = "Example:\n  undertick demo && xdg-open undertick-report.html")]
 pub struct Demo {
@@ -98,10 +98,10 @@ pub struct Report {
     /// made by `undertick record --runs`
     #[arg(value_name = "NAME.ut")]
     pub trace: PathBuf,
-    /// Table of intervals and frequencies; without one every pair the events form
+    /// Table of intervals and frequencies; without one, every pair that the events form is reported
     #[arg(long, value_name = "TABLE.toml")]
     pub table: Option<PathBuf>,
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     pub confidence: f64,
     /// Which samples to drop: auto, kernel, ratio:R (e.g. ratio:4), none
@@ -113,11 +113,11 @@ pub struct Report {
     /// Write a self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// The second that the page's timeline shows: how long after the first event it begins,
-    /// e.g. 12.5s; without this the one in which samples took longest
+    /// Time after the first event at which the page's timeline begins, which shows one second, e.g.
+    /// 12.5s [default: the second in which samples took longest]
     #[arg(long, value_name = "TIME", requires = "html", value_parser = sizes::parse_moment)]
     pub second: Option<Duration>,
-    /// Keep the intervals too, as Parquet in NAME.ut/spans, one row each
+    /// Also store the intervals, as Parquet in NAME.ut/spans, one row each
     #[arg(long)]
     pub spans: bool,
     /// One JSON document on standard output, nothing else
@@ -140,8 +140,8 @@ pub struct Export {
     /// Format
     #[arg(long, value_enum)]
     pub to: Format,
-    /// Intervals wanted, for formats of intervals; without it those that events form. With
-    /// perfetto: its messages become arrows
+    /// Table of the intervals to write, for formats of intervals; without it, those that the events
+    /// form. With perfetto, its messages become arrows
     #[arg(long, value_name = "TABLE.toml")]
     pub table: Option<PathBuf>,
     /// File to make; it must not exist
@@ -155,19 +155,19 @@ pub enum Format {
     Perfetto,
     /// Chrome trace events, JSON
     Chrome,
-    /// One line an event, with names
+    /// One line per event, with names
     Csv,
     /// One Parquet file with nanoseconds and names
     Parquet,
     /// Google Benchmark's JSON: an interval is a benchmark, a block of time a repetition
     GoogleBenchmark,
-    /// pyperf's JSON, likewise
+    /// pyperf's JSON: an interval is a benchmark, a block of time a run
     Pyperf,
     /// HdrHistogram log, version 2: a histogram of nanoseconds for each interval
     Hdrhistogram,
 }
 
-/// Write undertick.h, for whoever installed only this program
+/// Write undertick.h, for users who installed only this program
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  undertick header --dir include && cc -Iinclude program.c\n  \
@@ -177,13 +177,13 @@ pub struct Header {
     /// Directory to write it to
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
-    /// Also libundertick_functions.so and its source, to link a program with that is compiled
-    /// with -finstrument-functions
+    /// Also write libundertick_functions.so and its source, for linking with a program that is
+    /// compiled with -finstrument-functions
     #[arg(long)]
     pub functions: bool,
 }
 
-/// Run an instrumented program, or come to one that runs, and keep what it records
+/// Run an instrumented program, or attach to a running one, and record its events
 #[derive(Args)]
 #[command(
     override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>\n       undertick record [OPTIONS] --card <DEVICE>\n       undertick record --resume <NAME.ut>\n       undertick record --finish <NAME.ut>",
@@ -198,34 +198,35 @@ pub struct Header {
     undertick record --finish run.ut   (its recorder was killed, or the disk was full: keeps what there is)\n\n\
     With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
     program; the exit status is 0. Children that it forks are recorded too.\n\n\
-    Without, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
+    Without --pid, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
     Ctrl-C stops waiting for it."
 )]
 pub struct Record {
     #[command(flatten)]
     pub recording: Recording,
-    /// Go on with a recording whose recorder was killed, in the same trace: nothing that
-    /// the program had published is lost, and what it could not write meanwhile is counted.
+    /// Go on with a recording whose recorder was killed, in the same trace. No event that the
+    /// program had published is lost, and events that it could not write since then are counted.
     /// Ctrl-C ends the recording, not the program
     #[arg(long, value_name = "NAME.ut", exclusive = true)]
     pub resume: Option<PathBuf>,
-    /// Finish a trace whose recorder was killed or had no room on the disk: what its rings
-    /// still hold is kept if they are the trace's own, and a program that still runs is
-    /// recorded no more. Commands that read a trace never do this by themselves
+    /// Finish a trace whose recorder was killed or had no room on the disk. Events still in its
+    /// rings are stored if the rings belong to the trace, and a program that still runs is no
+    /// longer recorded. Commands that read a trace never do this by themselves
     #[arg(long, value_name = "NAME.ut", exclusive = true)]
     pub finish: Option<PathBuf>,
-    /// Run the program so many times, each time in a fresh process, into a directory of
-    /// traces. What one run cannot know, several show: the intervals of their report come
-    /// from what the runs differ by. The directory is -o [default: PROGRAM.runs]
+    /// Run the program N times, each time in a fresh process, into a directory of traces. The
+    /// confidence intervals of their report come from the differences between runs, which one run
+    /// cannot show. The directory is -o [default: PROGRAM.runs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2000))]
     pub runs: Option<u64>,
-    /// With --runs: begin each at least so long after the one before. What the machine does for
-    /// some seconds would else be in several of them alike, and the intervals too narrow
+    /// With --runs: begin each run at least TIME after the previous one. Otherwise a disturbance of
+    /// some seconds would affect several runs alike, and the confidence intervals would be too
+    /// narrow
     #[arg(long, value_name = "TIME", default_value = "15s", requires = "runs", value_parser = sizes::parse_moment)]
     pub apart: Duration,
 }
 
-// No comment for the user: it would stand in the help of the commands that have these.
+// A doc comment here would appear in the help of the commands that have these options.
 #[derive(Args, Clone)]
 pub struct Recording {
     /// Trace directory to make [default: PROGRAM.ut, with a number if that exists]
@@ -240,27 +241,26 @@ pub struct Recording {
     /// First size of each thread's ring
     #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = sizes::parse)]
     pub ring: u64,
-    /// Most memory for all rings together [default: 1 GiB, or half of what is free]
+    /// Maximum memory for all rings together [default: 1 GiB, or half of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse)]
     pub budget: Option<u64>,
-    /// Record one in N sampled spans, of an event by number or name in --events or of all
+    /// Record one in N sampled spans, of one event (its number, or its name in --events) or of all
     #[arg(long, value_name = "[EVENT=]N")]
     pub sample: Vec<String>,
-    /// Do not measure what recording costs here: figures are as read
+    /// Do not measure the cost of recording here: figures are as read
     #[arg(long)]
     pub no_calibration: bool,
-    /// Measure anew what recording costs here, whatever was found before (takes about 1 s)
+    /// Measure the cost of recording again, even if it is known (takes about 1 s)
     #[arg(long, conflicts_with = "no_calibration")]
     pub calibrate: bool,
     /// Which kernel events to add: switches, interrupts, faults, steal
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,
-    /// Switch measuring points off and on at random while the program runs, so that
-    /// the report can say by how much they slow what encloses them. LEVEL 1 keeps
-    /// the outermost spans (and instants outside of all spans) on and switches what
-    /// lies inside, LEVEL 2 keeps one level more; keep=EVENT[,EVENT...] keeps these
-    /// events, by number or by a name of --events; kernel switches the kernel's trace
-    /// instead of points. Half of what is switched is not
+    /// Switch measuring points off and on at random while the program runs, so that the report can
+    /// state by how much they slow the spans around them. LEVEL 1 keeps the outermost spans (and
+    /// instants outside of all spans) on and switches the points inside them, LEVEL 2 keeps one
+    /// level more; keep=EVENT[,EVENT...] keeps these events, by number or by a name of --events;
+    /// kernel switches the kernel's trace instead of points. Half of the switched events are not
     /// recorded
     #[arg(long, value_name = "LEVEL")]
     pub perturbation: Option<String>,
@@ -268,17 +268,17 @@ pub struct Recording {
     /// -finstrument-functions
     #[arg(long, value_name = "REGEX", conflicts_with = "pid")]
     pub functions: Option<String>,
-    /// Record a program that runs already, built with undertick.h or the undertick crate
+    /// Record a running program that was built with undertick.h or the undertick crate
     #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: Option<i32>,
-    /// With --pid: end the recording after so long, e.g. 500ms, 10s, 2m
+    /// With --pid: end the recording after TIME, e.g. 500ms, 10s, 2m
     #[arg(long = "for", value_name = "TIME", requires = "pid", value_parser = sizes::parse_time)]
     pub length: Option<Duration>,
     /// Record the stream of an event card (hw/event_card) from a device, pipe or file until it
     /// ends or Ctrl-C; no program is started
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["pid", "command"])]
     pub card: Option<PathBuf>,
-    /// With --card: ticks per second, of a card that does not know it
+    /// With --card: ticks per second, if the card does not know its rate
     #[arg(long, value_name = "N", requires = "card", value_parser = clap::value_parser!(u64).range(1..))]
     pub ticks_per_second: Option<u64>,
     /// Program and arguments
@@ -297,7 +297,7 @@ pub enum Overflow {
     Grow,
     /// Drop the new event
     Drop,
-    /// Give up the oldest events (keeps the last seconds)
+    /// Overwrite the oldest events (keeps the last seconds)
     Overwrite,
     /// Wait for the recorder (slows the program)
     Block,
@@ -316,9 +316,9 @@ impl From<Overflow> for undertick_trace::Overflow {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kernel {
-    /// What is allowed here
+    /// Those that are allowed here
     Auto,
-    /// As auto, but refuse to record where context switches cannot be had
+    /// As auto, but refuse to record if context switches are not available
     On,
     /// None
     Off,

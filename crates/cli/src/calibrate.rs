@@ -23,10 +23,10 @@ pub struct Calibrate {
     /// Clock to test [default: the one that recordings use]
     #[arg(long, value_name = "NAME")]
     pub clock: Option<String>,
-    /// What runs meanwhile: none, self:N (N replicas of the test), a file of commands
+    /// Load beside the test: none, self:N (N replicas of the test), a file of commands
     #[arg(long, value_name = "LOAD", default_value = "none")]
     pub load: String,
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     pub confidence: f64,
     /// One JSON document on standard output, nothing else

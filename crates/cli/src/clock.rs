@@ -14,7 +14,7 @@ use crate::progress::Progress;
     Takes about three seconds and keeps every CPU busy for parts of them."
 )]
 pub struct Clock {
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     pub confidence: f64,
     /// One JSON document on standard output, nothing else

@@ -20,14 +20,14 @@ use crate::recording::{calibrate_now, clock};
 use crate::reporting::read_table;
 use crate::sizes;
 
-/// Something is slower than --gate allows.
+/// Exit status if something is slower than --gate allows.
 const TOO_SLOW: u8 = 3;
-/// Runs of each of two commands where nobody says how many.
+/// Default number of runs of each of two commands.
 const USUAL_RUNS: u64 = 5;
-/// Columns of the table on a terminal.
+/// Number of columns of the table on a terminal.
 const COLUMNS: usize = 110;
 
-/// Two programs, traces, sets of runs, reports or surveys: what differs, by how much, how surely
+/// Compare two programs, traces, sets of runs, reports or surveys, with bounds of the differences
 #[derive(Args)]
 #[command(
     override_usage = "undertick compare [OPTIONS] <A> <B>\n       undertick compare [OPTIONS] --runs <N> <'COMMAND A'> <'COMMAND B'>",
@@ -38,40 +38,41 @@ const COLUMNS: usize = 110;
     undertick compare --runs 20 -o kept ./old ./new; undertick compare kept/a kept/b --json\n  \
     undertick compare before.ut after.ut --only 'parse*'\n  \
     undertick compare monday.json tuesday.json                  # of survey --json or report --json\n\n\
-    A and B are both a trace, a report or a survey as JSON, or a directory of these: a set of runs. Of sets the\n\
-    intervals are made from what runs differ by, of runs in turn from what rounds differ by. Commands are split at\n\
-    spaces, with quotes as in a shell; no shell runs them.\n\n\
+    A and B are both a trace, a report or a survey as JSON, or a directory of these: a set of runs. The\n\
+    confidence intervals of sets come from the differences between runs, those of commands from the differences\n\
+    between rounds. Commands are split at spaces, with quotes as in a shell; no shell runs them.\n\n\
     Exit status: 0 whatever differs; 3 if something is surely slower than --gate allows; 1 if it could not be\n\
     measured; 2 wrong usage or input."
 )]
 pub struct Compare {
-    /// The first: all is stated against it
+    /// The first: differences are stated against it
     #[arg(value_name = "A")]
     a: OsString,
     /// The second
     #[arg(value_name = "B")]
     b: OsString,
-    /// A and B are commands: record both in turn, in random order, so many times [default where
-    /// both are programs: 5]
+    /// A and B are commands: record both in turn, in random order, N times [default if both are
+    /// programs: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=2000))]
     runs: Option<u64>,
-    /// A and B are commands: record them in turn for so long, e.g. 10s; with --runs what ends first
+    /// A and B are commands: record them in turn for TIME, e.g. 10s; with --runs, until either
+    /// limit
     #[arg(long = "for", value_name = "TIME", value_parser = sizes::parse_time)]
     time: Option<Duration>,
-    /// Keep the recordings of A and B in DIR/a and DIR/b
+    /// Save the recordings of A and B in DIR/a and DIR/b
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Which kernel events to record
     #[arg(long, value_enum, default_value = "auto")]
     kernel: Kernel,
-    /// What is little: figures that differ by less than this share, surely, are alike
+    /// Figures that surely differ by less than this share count as alike
     #[arg(long, value_name = "SHARE", value_parser = share)]
     within: Option<f64>,
-    /// Exit with status 3 if something is surely slower by more than this share; 0: at all
+    /// Exit with status 3 if something is surely slower by more than this share; 0: by any amount
     #[arg(long, value_name = "SHARE", value_parser = share)]
     gate: Option<f64>,
-    /// Hold durations against the span of this name in the same run, one that the change
-    /// does not touch: what slows a whole run cancels. For sets of runs
+    /// For sets of runs: divide durations by those of the span of this name in the same run, which
+    /// the change does not touch, so that a slow-down of a whole run cancels
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
     /// Only figures of this name; * is any text, ? any character; may be given more than once
@@ -80,10 +81,10 @@ pub struct Compare {
     /// Table of intervals, where A and B are traces or commands
     #[arg(long, value_name = "TABLE.toml")]
     table: Option<PathBuf>,
-    /// Level of the intervals; of what is called different, the rest at most is not
+    /// Level of the confidence intervals; of the reported differences at most 1 - LEVEL are false
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     confidence: f64,
-    /// Print GitHub's Markdown instead of the table, or put it at the end of FILE
+    /// Print GitHub's Markdown instead of the table, or append it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     markdown: Option<Option<PathBuf>>,
     /// One JSON document on standard output, nothing else
@@ -132,7 +133,7 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
     Ok(if recorded.interrupted { 1 } else { status })
 }
 
-/// The second beside the first.
+/// Compares the second input with the first.
 fn compared(
     arguments: &Compare,
     paths: &[PathBuf; 2],
@@ -166,7 +167,7 @@ fn compared(
     Ok(found)
 }
 
-/// Prints the comparison and returns the exit status.
+/// Prints the comparison; returns the exit status.
 fn print(arguments: &Compare, found: &Comparison) -> Result<u8, Failure> {
     if let Some(Some(path)) = &arguments.markdown {
         append(path, &compare::render_markdown(found))?;
@@ -182,7 +183,7 @@ fn print(arguments: &Compare, found: &Comparison) -> Result<u8, Failure> {
     })
 }
 
-/// Steps of GitHub's that write a summary share a file.
+/// Appends to a file, because steps of GitHub that write a summary share it.
 fn append(path: &Path, text: &str) -> Result<(), Failure> {
     let mut file = std::fs::OpenOptions::new();
     (file.create(true).append(true).open(path))
@@ -193,7 +194,7 @@ fn append(path: &Path, text: &str) -> Result<(), Failure> {
         })
 }
 
-/// Records both in turn.
+/// Records both commands in turn.
 fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Recorded, Failure> {
     let commands = [words(&arguments.a)?, words(&arguments.b)?];
     let (choice, facts) = clock()?;
@@ -236,8 +237,8 @@ fn interrupted(recorded: &Recorded) -> Option<Warning> {
     })
 }
 
-/// Whether both are programs that can be started, with or without arguments, and no files
-/// to be read.
+/// Returns whether both are programs that can be started, with or without arguments, and not files
+/// to read.
 fn are_commands(arguments: &Compare) -> bool {
     [&arguments.a, &arguments.b].into_iter().all(|word| {
         let is_read = Path::new(word)
@@ -248,7 +249,7 @@ fn are_commands(arguments: &Compare) -> bool {
     })
 }
 
-/// A file that may be executed, there or on the path.
+/// Returns whether this is an executable file, at that path or in PATH.
 fn is_program(program: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     let may_run = |path: &Path| {
@@ -264,7 +265,7 @@ fn is_program(program: &Path) -> bool {
     }
 }
 
-/// Program and arguments of a command, as a shell splits it.
+/// Returns the program and the arguments of a command, as a shell splits it.
 fn words(command: &OsString) -> Result<Vec<OsString>, Failure> {
     let shown = command.to_string_lossy();
     let text = command
@@ -283,7 +284,7 @@ fn words(command: &OsString) -> Result<Vec<OsString>, Failure> {
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
-/// `0.02`: a share of a figure.
+/// Parses a share of a figure, e.g. `0.02`.
 fn share(text: &str) -> Result<f64, String> {
     let share: f64 = text
         .parse()

@@ -1,4 +1,4 @@
-//! `undertick demo`: the first thing a newcomer runs.
+//! `undertick demo`: the first command that a new user runs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// The program that [`run`] records.
+/// Runs the program that [`run`] records.
 pub fn workload() -> Result<u8, Failure> {
     undertick_demo::run(Duration::from_secs(3))
         .map(|()| 0)

@@ -1,5 +1,5 @@
-//! `undertick completions` and `undertick man`: the command line described for shells and
-//! for `man`, from the same text as `--help`.
+//! `undertick completions` and `undertick man`: descriptions of the command line for shells and for
+//! `man`, from the same text as `--help`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory};
 use crate::Failure;
 use crate::args::Arguments;
 
-/// Print what a shell needs to complete these commands and their options
+/// Print a script for a shell, which completes these commands and their options
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick completions bash > ~/.local/share/bash-completion/completions/undertick\n  \
@@ -52,7 +52,7 @@ pub fn man(arguments: &Man) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The commands without those that only this program calls.
+/// Returns the commands without those that only this program calls.
 fn shown() -> clap::Command {
     let whole = Arguments::command();
     let commands = whole

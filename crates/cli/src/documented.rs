@@ -1,5 +1,5 @@
-//! Every command that README, book and `--help` show is one that this command line takes.
-//! Nothing is run: the words go to the parser.
+//! Checks that this command line accepts every command that README, book and `--help` show. Nothing
+//! is run: the words go to the parser.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// Blocks of code, and code within sentences.
+/// Returns the blocks of code, and the code within sentences.
 fn code_of(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut blocks, mut inline) = (Vec::new(), Vec::new());
     let mut block: Option<String> = None;
@@ -40,7 +40,7 @@ fn code_of(text: &str) -> (Vec<String>, Vec<String>) {
     (blocks, inline)
 }
 
-/// Commands stand in indented blocks, too, beside what they print.
+/// Indented blocks contain commands, too, together with their output.
 fn is_shell(kind: &CodeBlockKind) -> bool {
     match kind {
         CodeBlockKind::Indented => true,
@@ -48,8 +48,8 @@ fn is_shell(kind: &CodeBlockKind) -> bool {
     }
 }
 
-/// The commands of a shell's text, each as its words: quotes kept together, comments left out,
-/// what is redirected too.
+/// Returns the commands of a shell's text, each as its words. Quoted text stays together; comments
+/// and redirections are left out.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let joined = text.replace("\\\n", " ");
     joined.lines().flat_map(of_line).collect()
@@ -96,7 +96,7 @@ fn not_redirected(words: Vec<String>) -> Vec<String> {
     words[..end.unwrap_or(words.len())].to_vec()
 }
 
-/// The words after the program's name, if it is ours.
+/// Returns the words after the program's name, if it is ours.
 fn ours(words: &[String]) -> Option<Vec<String>> {
     let starts = [
         &["undertick"][..],
@@ -113,7 +113,7 @@ fn ours(words: &[String]) -> Option<Vec<String>> {
     };
     let start = starts.iter().find(is_start)?;
     let rest = words[start.len()..].iter();
-    // What the shell would put there is a number, where it matters.
+    // A command substitution is replaced by a number, which the options with one require.
     let rest = rest.map(|w| {
         if w.starts_with("$(") {
             "1".to_owned()
@@ -128,7 +128,8 @@ fn ours(words: &[String]) -> Option<Vec<String>> {
     )
 }
 
-/// What is wrong with a command, `None` if it is taken. One in a sentence may be only begun.
+/// Returns the error of a command, `None` if it is accepted. A command in a sentence may be
+/// incomplete.
 fn wrong(words: &[String], is_begun: bool) -> Option<String> {
     let error = Arguments::try_parse_from(words).err()?;
     match error.kind() {
@@ -203,7 +204,7 @@ fn the_examples_of_help() {
     assert!(checked >= 40, "only {checked} examples found");
 }
 
-/// Every block of TOML is read by the reader that it is for.
+/// Each block of TOML is accepted by the reader for which it is meant.
 #[test]
 fn tables_and_scripts() {
     let mut read = std::collections::BTreeMap::new();
@@ -221,7 +222,7 @@ fn tables_and_scripts() {
     }
 }
 
-/// Who reads a block, by what is in it.
+/// Returns the reader of a block, determined by its content.
 fn reader_of(block: &str) -> Result<&'static str, String> {
     if block.contains("[dependencies]") {
         let parsed: Result<toml::Table, _> = toml::from_str(block);
@@ -238,7 +239,7 @@ fn reader_of(block: &str) -> Result<&'static str, String> {
     }
 }
 
-/// The chapter's first script with all of its further pieces put in.
+/// The chapter's first script is valid with all of its further pieces inserted.
 #[test]
 fn the_pieces_of_the_chapter_on_scripts() {
     let text = std::fs::read_to_string(root().join("docs/book/scripts.md")).unwrap();

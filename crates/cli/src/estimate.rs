@@ -11,26 +11,26 @@ use undertick_units::Estimate as Figure;
 use crate::Failure;
 use crate::output;
 
-/// Numbers of any other tool to an honest estimate: value, interval, what it rests on
+/// Estimate a mean, median or quantile from numbers of any tool, with its confidence interval
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  awk '{print $3}' latencies.log | undertick estimate --of p99\n  \
     undertick estimate runs.txt --json\n  undertick estimate --sets samples.txt | jq .interval\n\n\
-    One number per line, in the order in which they were measured: neighbours that resemble each\n\
-    other are noticed, and widen the interval. With --sets each line is a sample of its own, its\n\
-    numbers apart by spaces; each is answered by one line of JSON."
+    One number per line, in the order in which they were measured: correlation between neighbours is\n\
+    detected, and widens the confidence interval. With --sets each line is one set of numbers,\n\
+    separated by spaces, and gives one line of JSON."
 )]
 pub struct Estimate {
     /// File of numbers; - or nothing: standard input
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// What to estimate: mean, median, or a quantile as p90, p99, p99.9
+    /// What to estimate: mean, median, or a quantile such as p90, p99, p99.9
     #[arg(long, value_name = "WHAT", default_value = "mean")]
     pub of: String,
-    /// Level of the interval
+    /// Level of the confidence interval
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     pub confidence: f64,
-    /// One sample per line; one JSON line out for each line in
+    /// Read one set of numbers per line, and write one line of JSON for each
     #[arg(long)]
     pub sets: bool,
     /// One JSON document on standard output, nothing else
@@ -38,7 +38,7 @@ pub struct Estimate {
     pub json: bool,
 }
 
-/// An estimate as a document of its own.
+/// The document of one estimate.
 #[derive(Serialize)]
 struct Document {
     schema_version: u32,
@@ -155,14 +155,14 @@ fn open(file: Option<&Path>) -> Result<(String, Box<dyn BufRead>), Failure> {
     }
 }
 
-/// Most numbers of a sample, in memory: 2 GiB.
+/// Maximum count of numbers in one set, in memory: 2 GiB.
 const MOST_NUMBERS: usize = 1 << 28;
 /// Longest line with one number, bytes.
 const MOST_OF_A_NUMBER: u64 = 4096;
-/// Longest line with the numbers of a sample, bytes.
+/// Longest line with the numbers of one set, bytes.
 const MOST_OF_A_SET: u64 = 64 << 20;
 
-/// Lines of bounded length.
+/// An iterator over lines of bounded length.
 struct Lines<'a> {
     name: &'a str,
     input: Box<dyn BufRead>,
@@ -203,7 +203,7 @@ impl Iterator for Lines<'_> {
                 self.number
             ))));
         }
-        // What is no text is no number either, and is said to be none.
+        // Text that is not UTF-8 is not a number either, and the parser reports it.
         Some(Ok(String::from_utf8_lossy(&line).into_owned()))
     }
 }

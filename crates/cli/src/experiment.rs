@@ -19,7 +19,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::recording::{clock, free_name};
 
-/// Command that performs an experiment; recorded by `undertick run`.
+/// The hidden command that performs an experiment; `undertick run` records it.
 pub const DRIVER: &str = "__conductor";
 
 /// Run an experiment script: processes, steps, replicas, placement, injection
@@ -43,15 +43,16 @@ pub struct Run {
     /// Trace directory to make [default: the script's name, with a number if that exists]
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: Option<PathBuf>,
-    /// Which evidence of the kernel to keep beside it: it costs about 1 us a wake-up
+    /// Which kernel events to add to the trace: they cost about 1 us a wake-up
     #[arg(long, value_enum, default_value_t = Kernel::Off)]
     pub kernel: Kernel,
     #[command(flatten)]
     pub passes: crate::passes::PassesTable,
-    /// Which samples to drop: auto, kernel, ratio:R (e.g. ratio:4), none [default: ratio:4 where no process waits, else none]
+    /// Which samples to drop: auto, kernel, ratio:R (e.g. ratio:4), none [default: ratio:4 where no
+    /// process waits, otherwise none]
     #[arg(long, value_name = "RULE")]
     pub cull: Option<String>,
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     pub confidence: f64,
     /// Write a self-contained page
@@ -110,7 +111,7 @@ fn status(outcome: &Outcome) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Performs an experiment with its progress drawn.
+/// Performs an experiment, and draws its progress.
 pub fn perform(
     experiment: &Experiment,
     machine: &dyn Machine,
@@ -145,7 +146,7 @@ pub fn failure(error: ExperimentError) -> Failure {
     }
 }
 
-/// A machine by its name.
+/// Returns the machine of this name.
 pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> {
     match name {
         "here" => Ok(Box::new(this_machine(kernel)?)),
@@ -153,7 +154,7 @@ pub fn machine(name: &str, kernel: Kernel) -> Result<Box<dyn Machine>, Failure> 
     }
 }
 
-/// This machine, with that evidence of the kernel.
+/// Returns this machine, which records the kernel events that `kernel` asks for.
 pub fn this_machine(kernel: Kernel) -> Result<LocalMachine, Failure> {
     let (choice, facts) = clock()?;
     Ok(LocalMachine {
@@ -174,16 +175,16 @@ pub struct Primitives {
     /// Only these groups, e.g. calls,locks (all: see --list)
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Names of the groups
+    /// List the names of the groups
     #[arg(long)]
     pub list: bool,
     /// Print the scripts instead of running them
     #[arg(long)]
     pub show: bool,
-    /// Keep the trace there
+    /// Save the trace to this directory
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: Option<PathBuf>,
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     pub confidence: f64,
     /// Write a self-contained page
@@ -229,7 +230,7 @@ pub fn primitives(arguments: &Primitives) -> Result<u8, Failure> {
     status(&outcome)
 }
 
-/// A trace that is to be made.
+/// Returns the path of a trace that does not exist yet.
 pub fn not_there(trace: &Path) -> Result<PathBuf, Failure> {
     if trace.exists() {
         return Err(Failure::usage(format!(
@@ -240,7 +241,7 @@ pub fn not_there(trace: &Path) -> Result<PathBuf, Failure> {
     Ok(trace.to_owned())
 }
 
-/// Writes the page, if one is wanted.
+/// Writes the page if it was requested.
 fn page(file: Option<&Path>, outcome: &Outcome) -> Result<(), Failure> {
     let Some(file) = file else {
         return Ok(());
@@ -251,7 +252,7 @@ fn page(file: Option<&Path>, outcome: &Outcome) -> Result<(), Failure> {
     })
 }
 
-/// The texts of the experiment and where to write how it went.
+/// The files for the texts of the experiment and for its results.
 #[derive(Args)]
 pub struct DriverFiles {
     texts: PathBuf,

@@ -27,7 +27,7 @@ pub fn run(arguments: &args::Export) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Writes the file; says what is in it.
+/// Writes the file; returns a description of its content.
 fn exported(arguments: &args::Export, progress: &mut Progress) -> Result<String, Failure> {
     let trace = Trace::open(&arguments.trace)?;
     let write: fn(&Spans, &mut dyn Write) -> Result<String, Failure> = match arguments.to {
@@ -48,7 +48,7 @@ fn exported(arguments: &args::Export, progress: &mut Progress) -> Result<String,
         table,
         ..undertick_analyze::Options::default()
     };
-    // Before the work: nothing is written over.
+    // The file is created before the work, because an existing one is never overwritten.
     let file = create(&arguments.file)?;
     let spans = Spans::find(trace, options, &mut |share| {
         progress.share("matching", share)

@@ -7,7 +7,7 @@ use undertick_functions::{LIBRARY, LIBRARY_FILE, SOURCE, SOURCE_FILE};
 use crate::Failure;
 use crate::args::Header;
 
-/// The header of this version, as the repository has it.
+/// The repository's header of this version.
 const TEXT: &str = include_str!("../../../include/undertick.h");
 
 pub fn run(arguments: &Header) -> Result<u8, Failure> {
@@ -25,7 +25,7 @@ pub fn run(arguments: &Header) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Writes a file, unless another one that lacks the mark has its name.
+/// Writes a file, unless the name belongs to a file that lacks the mark.
 fn write(dir: &Path, name: &str, bytes: &[u8], mark: &[u8]) -> Result<(), Failure> {
     let path = dir.join(name);
     let failed = |e: std::io::Error| Failure {

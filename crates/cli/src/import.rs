@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::output;
 use crate::progress::Progress;
 
-/// A trace that another tool recorded, as one that report, compare and export read
+/// Convert a trace of another tool for report, compare and export
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick import trace.json -o trace.ut && undertick report trace.ut\n  \
@@ -19,9 +19,9 @@ use crate::progress::Progress;
     undertick import lttng-traces/session -o session.ut      (needs babeltrace2)\n  \
     undertick import --from card --events EVENTS.toml stream.bin -o soc.ut\n\n\
     Times are kept to the nanosecond. Events whose names are a pair (work_begin and work_end, _entry\n\
-    and _exit, sys_enter_ and sys_exit_) become spans; switches of the kernel are evidence. What has\n\
-    no place in a trace is counted and said. What the other tool's recording cost is not known, so\n\
-    nothing is taken off."
+    and _exit, sys_enter_ and sys_exit_) become spans; switches of the kernel are evidence. What a\n\
+    trace cannot hold is counted and reported. The other tool's cost of recording is not known, so\n\
+    nothing is subtracted."
 )]
 pub struct Import {
     /// File, or directory of a CTF trace
@@ -30,13 +30,13 @@ pub struct Import {
     /// Trace directory to make
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: PathBuf,
-    /// Who wrote it; auto looks at what is in it
+    /// Format of the file; auto detects it from the content
     #[arg(long, value_enum, default_value_t = From::Auto)]
     pub from: From,
-    /// Of an event card: TOML file with event names, a table `names` of NUMBER = "name"
+    /// For an event card: TOML file with event names, a table `names` of NUMBER = "name"
     #[arg(long, value_name = "EVENTS.toml")]
     pub events: Option<PathBuf>,
-    /// Of an event card that does not know it: ticks per second
+    /// For an event card that does not know its rate: ticks per second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub ticks_per_second: Option<u64>,
     /// One JSON document on standard output, nothing else
@@ -53,7 +53,7 @@ pub enum From {
     Perfetto,
     /// Common Trace Format (LTTng), read by babeltrace2
     Ctf,
-    /// What `perf script` prints
+    /// Output of `perf script`
     PerfScript,
     /// The stream of the event card (hw/event_card)
     Card,
@@ -101,7 +101,7 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
     output::document(arguments.json, &document, || text(arguments, &manifest))
 }
 
-/// What the card does not say, if anybody did.
+/// Returns what the options add to the card's stream, if they were given.
 fn card(arguments: &Import) -> Result<Option<Card>, Failure> {
     let names = (arguments.events.as_deref())
         .map(crate::recording::read_names)

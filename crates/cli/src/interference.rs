@@ -19,13 +19,13 @@ use crate::sizes;
 /// The hidden command of the probe's process.
 pub const PROBE: &str = "__probe";
 
-/// What other users of the memory and of the CPU cost here, how often, and who they are
+/// Measure what other users of the memory and of the CPU cost here, how often, and which they are
 #[derive(Args)]
 #[command(after_help = "Examples:\n  undertick interference --for 60s\n  \
     undertick interference --json > before.json; undertick interference --compare before.json\n  \
     undertick interference --continuous --interval 10s\n\n\
     A probe of a known mix runs in bursts on one CPU; the peaks of its rates are the states of the machine.\n\
-    Ctrl-C ends it and gives what the bursts so far say.")]
+    Ctrl-C ends it and reports the bursts so far.")]
 pub struct Interference {
     /// How long to measure
     #[arg(long = "for", value_name = "TIME", value_parser = sizes::parse_time)]
@@ -39,45 +39,45 @@ pub struct Interference {
     /// CPU to stay on [default: the last one]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    /// Length of a burst: shorter than two time slices it misses processes on its CPU
+    /// Length of a burst; one shorter than two time slices misses processes on its CPU
     #[arg(long, value_name = "TIME", value_parser = sizes::parse_time)]
     burst: Option<Duration>,
-    /// From one burst to the next
+    /// Time from one burst to the next
     #[arg(long, value_name = "TIME", value_parser = sizes::parse_time)]
     every: Option<Duration>,
-    /// Say also what would be lost if what disturbs were active for this share of the time
+    /// Also report the loss if each cause were active for this share of the time
     #[arg(long, value_name = "SHARE")]
     activity: Option<f64>,
     /// Compare with an earlier run's JSON document
     #[arg(long, value_name = "FILE.json", conflicts_with = "continuous")]
     compare: Option<PathBuf>,
-    /// Go on until stopped, for less than 1 % of a CPU; a line for each interval
+    /// Measure until stopped, with less than 1 % of a CPU, and print a line for each interval
     #[arg(long)]
     continuous: bool,
     /// Length of an interval of --continuous
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = sizes::parse_time, requires = "continuous")]
     interval: Duration,
-    /// Keep the trace there
+    /// Save the trace to this directory
     #[arg(short, long, value_name = "NAME.ut")]
     output: Option<PathBuf>,
-    /// Which evidence of the kernel to keep in the trace
+    /// Which kernel events to add to the trace
     #[arg(long, value_enum, default_value_t = Kernel::Off)]
     kernel: Kernel,
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     confidence: f64,
-    /// Of the random moments of the bursts
+    /// Seed of the random moments of the bursts
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Write a self-contained page
     #[arg(long, value_name = "FILE", conflicts_with = "continuous")]
     html: Option<PathBuf>,
-    /// One JSON document on standard output, nothing else; one a line with --continuous
+    /// One JSON document on standard output, nothing else; one per line with --continuous
     #[arg(long)]
     json: bool,
 }
 
-/// Words of the mixes.
+/// Names of the mixes.
 #[derive(Clone, Copy, ValueEnum)]
 enum MixWord {
     /// One word of each line of a large region, line after line: bandwidth
@@ -86,9 +86,9 @@ enum MixWord {
     Chain,
     /// Dependent loads from half of the last cache
     L3,
-    /// From half of the second-level cache
+    /// Dependent loads from half of the second-level cache
     L2,
-    /// From half of the first-level cache
+    /// Dependent loads from half of the first-level cache
     L1,
     /// Reads, writes and additions in one page, as in 1971
     Page,
@@ -146,7 +146,7 @@ pub fn run(arguments: &Interference) -> Result<u8, Failure> {
     Ok(if found.interrupted { 130 } else { 0 })
 }
 
-/// A measurement of so long with the usual schedule.
+/// Returns a measurement of that length with the usual schedule.
 pub fn usual(time: Duration, confidence: f64, trace: PathBuf) -> Result<Request, Failure> {
     let mut schedule = Schedule::new(Mix::Stream);
     schedule.total = Some(time);
@@ -154,7 +154,7 @@ pub fn usual(time: Duration, confidence: f64, trace: PathBuf) -> Result<Request,
     with(schedule, Kernel::Off, confidence, trace)
 }
 
-/// What is to be measured, checked.
+/// Returns the checked request of the command.
 fn request(arguments: &Interference, trace: PathBuf) -> Result<Request, Failure> {
     let mix = arguments.mix.mix();
     let mut schedule = match arguments.continuous {
@@ -222,7 +222,7 @@ fn with(
     })
 }
 
-/// An earlier run's document, and its name.
+/// Returns an earlier run's document, and its name.
 fn earlier(path: &Path) -> Result<(String, drawn::Interference), Failure> {
     let shown = path.display();
     let text = undertick_trace::input::text(path, undertick_trace::input::Kind::DOCUMENT)?;
@@ -251,7 +251,7 @@ fn continuous(arguments: &Interference, request: &Request) -> Result<u8, Failure
     printed
 }
 
-/// Hours, minutes and seconds of the day, UTC.
+/// Returns the time of day, UTC, as hours, minutes and seconds.
 fn time_of_day(unix_s: f64) -> String {
     let s = unix_s as u64 % 86_400;
     format!("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)

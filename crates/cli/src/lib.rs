@@ -1,9 +1,9 @@
-//! The command line of Undertick: parses, calls, prints. A library, because it is also
-//! that of the Python package (`python -m undertick`).
+//! The command line of Undertick: parses, calls, prints. It is a library, because the Python
+//! package uses it, too (`python -m undertick`).
 
-/// A line on standard error, in which nothing steers the terminal: names and contents of
-/// files may be in it. That nobody is there any more to read it, as when a terminal is closed,
-/// ends nothing.
+/// Prints a line on standard error. It is cleaned of characters that steer the terminal, because it
+/// may contain names and contents of files. A write that fails, as when a terminal is closed, is
+/// ignored.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -51,26 +51,26 @@ use clap::Parser;
 
 use args::{Arguments, Command};
 
-/// What differs between the programs that have this command line.
+/// The differences between the programs that have this command line.
 #[derive(Clone, Debug)]
 pub struct Own {
-    /// The words that start it once more, for the processes that some commands need
-    /// beside them: the program's own file, or an interpreter and its options.
+    /// The words that start it again, for the processes that some commands need beside them: the
+    /// program's file, or an interpreter and its options.
     pub words: Vec<OsString>,
-    /// The workload that shows what recording costs, given its passes and whether functions
-    /// are recorded: compiled like the programs that are recorded by this one, as a program
-    /// or as a library.
+    /// The workload that measures the cost of recording, given its passes and whether functions are
+    /// recorded. It is compiled like the programs that this one records, as a program or as a
+    /// library.
     pub calibration: fn(u32, bool),
 }
 
 static OWN: OnceLock<Own> = OnceLock::new();
 
-/// Runs a command line, its first word being the program's name; gives the exit
-/// status: 0 done, 1 the measurement could not be made as asked, 2 wrong usage or bad
-/// input, else that of the program that was recorded.
+/// Runs a command line, whose first word is the program's name. Returns the exit status: 0 done, 1
+/// the measurement could not be made as asked, 2 wrong usage or bad input, otherwise that of the
+/// recorded program.
 ///
-/// Meant for a process of its own: it takes the process's signals and children, and the
-/// first call's `own` counts for its life.
+/// Call it in a process that does nothing else: it takes the process's signals and children, and
+/// the first call's `own` counts for the life of the process.
 pub fn run<I>(words: I, own: Own) -> u8
 where
     I: IntoIterator<Item: Into<OsString> + Clone>,
@@ -90,12 +90,12 @@ where
             failure.status
         }
     };
-    // Only a program written in Rust does so by itself when it ends.
+    // Only a program written in Rust flushes it at its end.
     let _ = std::io::stdout().flush();
     status
 }
 
-/// This command line with one of its hidden commands.
+/// Returns the words that start this command line with one of its hidden commands.
 fn own_command(hidden: &str) -> Vec<OsString> {
     let own = OWN.get();
     let mut words = own.map_or_else(Vec::new, |own| own.words.clone());
@@ -141,7 +141,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// Why a command could not do what it was asked.
+/// Why a command could not do its work.
 pub struct Failure {
     /// 1: the measurement could not be made as asked; 2: wrong usage or input.
     status: u8,
@@ -149,7 +149,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Wrong usage or bad input.
+    /// Returns a failure of wrong usage or bad input.
     fn usage(text: impl ToString) -> Self {
         Self {
             status: 2,

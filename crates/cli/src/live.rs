@@ -18,23 +18,23 @@ use crate::progress::Progress;
 use crate::recording::{self, Ended, Prepared};
 use view::View;
 
-/// Record a program and watch it: rates, losses and the times of its sections, twice a second
+/// Record a program and watch it: rates, losses and the durations of its spans, twice a second
 #[derive(Args)]
 #[command(
     override_usage = "undertick live [OPTIONS] [--] <PROGRAM>...\n       undertick live [OPTIONS] --pid <PID>",
     after_help = "Examples:\n  undertick live -o run.ut -- ./server --port 8080\n  \
     undertick live --pid $(pgrep server) --for 60s -o now.ut\n\n\
     Keys: q leaves the view (recording goes on until the program ends; with --pid it ends, and the\n\
-    program runs on), s orders the sections, space lets the figures stand still, ? shows all keys.\n\
+    program runs on), s changes the order of the spans, space pauses the figures, ? shows all keys.\n\
     Ctrl-C interrupts the program, as under `undertick record`.\n\n\
-    The figures are those of the last five seconds, from as much of them as can be looked at for one\n\
-    hundredth of a CPU. What is kept is the whole recording: `undertick report` says more of it.\n\
-    A program that is started reads nothing, and prints to a file: the screen is the view's."
+    The figures are those of the last five seconds, from as many events as one hundredth of a CPU can\n\
+    analyse. The trace holds the whole recording: `undertick report` reports more of it.\n\
+    A started program reads nothing, and prints to a file, because the view takes the screen."
 )]
 pub struct Live {
     #[command(flatten)]
     pub recording: Recording,
-    /// File for what the program prints; it must not exist [default: NAME.ut.log]
+    /// File for the program's output; it must not exist [default: NAME.ut.log]
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     pub log: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ pub fn run(arguments: Live) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// Records under a view.
+/// Records with a view.
 fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failure> {
     let output = printed.map(|printed| printed.file.try_clone()).transpose();
     let output = output.map_err(Failure::usage)?;
@@ -83,7 +83,7 @@ fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failu
         watch: Some(watch),
         output,
     };
-    // Where the view was left, as much as any recording shows.
+    // Once the view was left, progress is drawn as by any recording.
     let mut progress: Option<Progress> = None;
     let result = recording::perform(prepared, with, &mut |update| {
         if !view.update(&update) {
@@ -101,12 +101,12 @@ fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failu
     result
 }
 
-/// What a thread that panicked may have left is shown all the same.
+/// Returns the data even if a thread panicked while it held the lock.
 fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a program prints that was started.
+/// The output of a program that was started.
 struct Printed {
     path: PathBuf,
     file: File,
@@ -128,7 +128,7 @@ impl Printed {
         Ok(Self { path, file })
     }
 
-    /// A program that printed nothing leaves no file; else where it is.
+    /// Removes the file of a program that printed nothing; otherwise returns its path.
     fn remove_if_empty(self) -> Option<PathBuf> {
         let is_empty = self.file.metadata().is_ok_and(|about| about.len() == 0);
         if is_empty {

@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::output;
 use crate::progress::Progress;
 
-/// One trace of several hosts' traces, on the first one's clock, with bounds
+/// Merge the traces of several hosts into one, on the first one's clock, with bounds
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick merge client.ut server.ut -o both.ut\n  \
@@ -28,7 +28,7 @@ pub struct Merge {
     /// Trace directory to make
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: PathBuf,
-    /// Exchanges of `undertick sync` beside those in the traces
+    /// Exchanges of `undertick sync`, in addition to those in the traces
     #[arg(long, value_name = "FILE")]
     pub sync: Vec<PathBuf>,
     /// Table whose intervals between threads are messages between hosts, too

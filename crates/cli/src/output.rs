@@ -1,4 +1,4 @@
-//! What the commands share: printing a document, Ctrl-C, levels.
+//! Functions that the commands share: printing a document, Ctrl-C, levels.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::Failure;
 
-/// Prints the document as JSON, or as `text` draws it.
+/// Prints the document as JSON, or as the result of `text`.
 pub fn document<T: Serialize>(
     json: bool,
     document: &T,
@@ -17,13 +17,13 @@ pub fn document<T: Serialize>(
     let page = if json {
         serde_json::to_string_pretty(document).map_err(Failure::usage)? + "\n"
     } else {
-        // Names and contents of files may be in it.
+        // The text may contain names and contents of files.
         undertick_text::clean_lines(&text()).into_owned()
     };
     print(&page)
 }
 
-/// Prints; a reader that went away (`| head`) is no error.
+/// Prints a text; a closed reader (`| head`) is not an error.
 pub fn print(text: &str) -> Result<u8, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -35,11 +35,10 @@ pub fn print(text: &str) -> Result<u8, Failure> {
     }
 }
 
-/// Most characters of an error's line.
+/// Maximum number of characters of an error's line.
 const MOST_OF_A_LINE: usize = 2000;
 
-/// An error's text without the middle of lines that are longer than anybody reads: a file's
-/// content may be quoted in it.
+/// Returns an error's text without the middle of very long lines, which may quote a file's content.
 pub fn shortened(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(shortened_line).collect();
     lines.join("\n")
@@ -55,19 +54,20 @@ fn shortened_line(line: &str) -> String {
     format!("{head} … {tail}")
 }
 
-/// Turns true at the first Ctrl-C or SIGTERM; the second one ends the program.
+/// Returns a flag that becomes true at the first Ctrl-C or SIGTERM; the second one ends the
+/// program.
 pub fn stop_on_signals() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // Without the handler Ctrl-C ends the program at once, which loses no
-        // more than what was not yet measured.
+        // If there is no handler, Ctrl-C ends the program at once, which loses only figures that
+        // were not yet measured.
         let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)));
     }
     stop
 }
 
-/// A level that intervals can have.
+/// Returns the level if it lies between 0 and 1.
 pub fn level(confidence: f64) -> Result<f64, Failure> {
     if confidence > 0.0 && confidence < 1.0 {
         Ok(confidence)

@@ -12,16 +12,17 @@ use undertick_trace::read::Trace;
 use crate::Failure;
 use crate::args::Kernel;
 
-/// Asks for the table.
+/// The option for the table.
 #[derive(Args)]
 pub struct PassesTable {
-    /// Print the first N passes step by step, those out of place marked and explained (turns on --kernel auto, which costs about 1 us a wake-up)
+    /// Print the first N passes step by step, with those out of place marked and explained (turns
+    /// on --kernel auto, which costs about 1 us a wake-up)
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3", value_parser = clap::value_parser!(u32).range(1..=12))]
     pub passes_table: Option<u32>,
 }
 
 impl PassesTable {
-    /// The table needs what the kernel says.
+    /// Returns which kernel events to record: the table needs them.
     pub fn kernel(&self, asked: Kernel) -> Kernel {
         match (self.passes_table, asked) {
             (Some(_), Kernel::Off) => Kernel::Auto,
@@ -29,7 +30,7 @@ impl PassesTable {
         }
     }
 
-    /// Puts the passes into the document.
+    /// Adds the passes to the document.
     pub fn add(
         &self,
         experiment: &Experiment,
@@ -54,7 +55,7 @@ impl PassesTable {
         Ok(())
     }
 
-    /// The tables, where there are any.
+    /// Returns the tables as text, empty if there are none.
     pub fn drawn(report: &Report) -> String {
         match report.passes.is_empty() {
             true => String::new(),
@@ -63,5 +64,5 @@ impl PassesTable {
     }
 }
 
-/// Room for three passes.
+/// Number of columns: room for three passes.
 const COLUMNS: usize = 120;

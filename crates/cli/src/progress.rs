@@ -1,9 +1,9 @@
-//! Progress on standard error: a line where that is a terminal, else nothing.
+//! Progress on standard error: a line if that is a terminal, otherwise nothing.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use undertick_trace::record::RecordingProgress;
 
-/// Draws the state of a recording.
+/// Draws the progress of a recording.
 pub struct Progress {
     bar: ProgressBar,
     finalizing: bool,
@@ -47,7 +47,7 @@ impl Progress {
         }
     }
 
-    /// A bar for work whose end is known.
+    /// Draws a bar for work whose end is known.
     pub fn share(&mut self, what: &'static str, share: f64) {
         if !self.finalizing {
             self.finalizing = true;
@@ -58,13 +58,13 @@ impl Progress {
         self.bar.set_position((share * 1000.0) as u64);
     }
 
-    /// How much there is of what has no known end.
+    /// Draws the progress of work whose end is not known.
     pub fn count(&mut self, what: String) {
         self.bar.set_message(what);
         self.bar.tick();
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn done(self) {
         self.bar.finish_and_clear();
     }

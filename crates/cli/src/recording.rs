@@ -45,7 +45,7 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     result.map(|ended| ended.say())
 }
 
-/// Goes on with what a recorder that was killed has left.
+/// Resumes a recording whose recorder was killed.
 fn resume(trace: &Path) -> Result<u8, Failure> {
     let source = Source::open(undertick_trace::resume::clock_of(trace)?).map_err(Failure::usage)?;
     let facts = facts_of(source)?;
@@ -57,7 +57,7 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Keeps what a recorder has left that was killed.
+/// Finalizes a recording whose recorder was killed.
 fn finish(trace: &Path) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result =
@@ -67,7 +67,7 @@ fn finish(trace: &Path) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The stream of an event card, until it ends or a signal ends it.
+/// Records the stream of an event card, until the stream ends or a signal ends the recording.
 fn card(device: &Path, arguments: Recording) -> Result<u8, Failure> {
     let names = names(arguments.events.as_deref())?;
     let trace = match arguments.output {
@@ -87,14 +87,14 @@ fn card(device: &Path, arguments: Recording) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// A recording that may begin.
+/// A recording that is ready to begin.
 pub struct Prepared {
     pub request: Request,
-    /// The program that runs already.
+    /// The running program to attach to.
     pub attach: Option<Attach>,
 }
 
-/// From what the user asked for; measures what recording costs.
+/// Prepares a recording from the options; measures the cost of recording.
 pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     if arguments.card.is_some() {
         return Err(Failure::usage(
@@ -182,8 +182,7 @@ pub struct Ended {
     is_attached: bool,
 }
 
-/// Records until the program, or its recording, has ended; measures again what recording
-/// costs.
+/// Records until the program, or its recording, has ended; then checks the cost of recording again.
 pub fn perform(
     prepared: Prepared,
     with: With,
@@ -204,7 +203,7 @@ pub fn perform(
 }
 
 impl Ended {
-    /// Says what there is; gives the exit status.
+    /// Prints the summary; returns the exit status.
     pub fn say(&self) -> u8 {
         summary(&self.trace, &self.manifest);
         match self.is_attached {
@@ -214,13 +213,13 @@ impl Ended {
     }
 }
 
-/// Refuses a program that is nowhere, before anything is measured for it.
+/// Rejects a program that does not exist, before anything is measured for it.
 pub fn is_there(program: &OsString) -> Result<(), Failure> {
     let is_path = program.as_encoded_bytes().contains(&b'/');
     let is_found = if is_path {
         Path::new(program).exists()
     } else {
-        // Without PATH the C library has one.
+        // If PATH is not set, the C library uses a default.
         std::env::var_os("PATH").is_none() || undertick_functions::before::find(program).is_some()
     };
     if is_found {
@@ -232,7 +231,7 @@ pub fn is_there(program: &OsString) -> Result<(), Failure> {
     )))
 }
 
-/// What the trace is named after.
+/// Returns the program after which the trace is named.
 fn program_name(arguments: &Recording) -> OsString {
     let running = arguments.pid.map(|pid| {
         let words = command_of(pid).unwrap_or_default();
@@ -243,7 +242,8 @@ fn program_name(arguments: &Recording) -> OsString {
     running.map_or_else(|| arguments.command[0].clone(), Into::into)
 }
 
-/// What `--functions` asks for; says at once if little can come of it.
+/// Returns the functions that `--functions` selects; prints a note at once if that may record
+/// little.
 fn functions(program: &OsString, filter: &str) -> Result<Functions, Failure> {
     let filter = undertick_functions::filter(filter).map_err(Failure::usage)?;
     let functions = Functions::for_program(program, filter)?;
@@ -253,7 +253,7 @@ fn functions(program: &OsString, filter: &str) -> Result<Functions, Failure> {
     Ok(functions)
 }
 
-/// The recording clock and what it is like.
+/// Returns the recording clock and its properties.
 pub fn clock() -> Result<(Choice, facts::Facts), Failure> {
     let choice = undertick_clock::choose_from_environment().map_err(Failure::usage)?;
     let source = Source::open(choice.clock).map_err(Failure::usage)?;
@@ -288,7 +288,7 @@ pub fn summary(trace: &Path, manifest: &Manifest) {
     }
 }
 
-/// What there is of the kernel's events, and what is missing, in a line.
+/// Describes the recorded kernel events, and the missing ones, in a line.
 fn evidence(kernel: &undertick_trace::manifest::Kernel) -> String {
     let (used, missing): (Vec<_>, Vec<_>) = kernel.sources.iter().partition(|source| source.used);
     let used: Vec<&str> = used.iter().map(|source| source.name.as_str()).collect();
@@ -305,7 +305,7 @@ fn evidence(kernel: &undertick_trace::manifest::Kernel) -> String {
     )
 }
 
-/// The program's own status, as a shell gives it.
+/// Returns the program's exit status, in the form of a shell.
 pub fn status(exit: Option<Exit>) -> u8 {
     match exit {
         Some(Exit {
@@ -320,7 +320,7 @@ pub fn status(exit: Option<Exit>) -> u8 {
     }
 }
 
-/// `PROGRAM.ENDING`, with a number if that exists.
+/// Returns `PROGRAM.ENDING`, with a number if that exists.
 pub fn free_name(program: &std::ffi::OsStr, ending: &str) -> PathBuf {
     let stem = Path::new(program).file_name().map_or_else(
         || "trace".into(),
@@ -336,15 +336,15 @@ pub fn free_name(program: &std::ffi::OsStr, ending: &str) -> PathBuf {
         .unwrap_or(first)
 }
 
-/// What `--events` names; nothing without it.
+/// Returns the names of `--events`; none without that option.
 fn names(events: Option<&Path>) -> Result<Vec<Name>, Failure> {
     events.map_or_else(|| Ok(Vec::new()), read_names)
 }
 
-/// Longest name of an event, bytes: as a program may give it.
+/// Longest name of an event, bytes: the same limit as for names given by a program.
 const MOST_NAME_BYTES: usize = 255;
 
-/// `[names]` of an events file.
+/// Reads the table `[names]` of an events file.
 pub fn read_names(path: &Path) -> Result<Vec<Name>, Failure> {
     let text = input::text(path, Kind::NAMES)?;
     let table: toml::Table = text

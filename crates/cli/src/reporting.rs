@@ -32,7 +32,7 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
         let trace = arguments.trace.to_string_lossy();
         let beside = html::Beside {
             timeline: timeline.as_ref(),
-            // Of several runs there is no one timeline.
+            // Several runs have no common timeline.
             trace: report.runs.is_none().then_some(&*trace),
         };
         std::fs::write(path, html::render_beside(&report, &beside)).map_err(|e| Failure {
@@ -62,7 +62,7 @@ fn analyze(
     }
 }
 
-/// Several runs of a program, put together.
+/// Analyses several runs of a program, and merges the results.
 fn analyze_runs(
     arguments: &Report,
     traces: &[PathBuf],

@@ -24,22 +24,22 @@ use crate::progress::Progress;
 /// The hidden command of the experiment's second process.
 pub const PARTNER: &str = "__reproduce-partner";
 
-/// Published tables again: as printed, by formula, simulated, measured here
+/// Reproduce published tables: as printed, by formula, simulated, measured here
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick reproduce traffic --html traffic.html\n  \
     undertick reproduce slow-clock --quick --json | jq '.items[] | {id, published, formula}'\n\n\
     cmstar simulates for about two minutes (--quick: ten seconds), slow-clock runs an experiment of one (--quick: two\n\
-    seconds), traffic, trams and interference of 15 to 50 seconds each. Ctrl-C ends it and gives what the complete repetitions say."
+    seconds), traffic, trams and interference of 15 to 50 seconds each. Ctrl-C ends it and reports the complete repetitions."
 )]
 pub struct Reproduce {
-    /// Which source
+    /// Source of the tables
     #[arg(value_enum)]
     source: Source,
     /// Shorter experiments: fewer and shorter repetitions
     #[arg(long)]
     quick: bool,
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     confidence: f64,
     /// Write a self-contained page
@@ -62,7 +62,7 @@ enum Source {
     Interference,
     /// Timing test of New Traffic Controller
     Traffic,
-    /// One after the other
+    /// All of them, one after the other
     All,
 }
 
@@ -103,7 +103,7 @@ fn machine_failure(text: impl ToString) -> Failure {
     }
 }
 
-/// The simulated machine, and zero tests and messages here.
+/// Reproduces Cm*: the simulated machine, and zero tests and messages here.
 fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let request = reproduce::cmstar::Request {
         run: how_long(arguments),
@@ -147,7 +147,7 @@ fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     Ok(found)
 }
 
-/// A zero test on this machine.
+/// Runs a zero test on this machine.
 fn zero(
     request: &reproduce::cmstar::Request,
     load: Load,
@@ -196,7 +196,7 @@ fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     result.map_err(machine_failure)
 }
 
-/// An experiment that was performed, and its trace, which goes with it.
+/// An experiment that was performed, with its trace, which is deleted with it.
 struct Performed {
     experiment: Experiment,
     outcome: Outcome,
@@ -229,7 +229,7 @@ fn perform(
 }
 
 impl Performed {
-    /// Adds what could not be performed to the findings.
+    /// Adds to the findings what could not be performed.
     fn add_findings(&self, found: &mut Reproduction) {
         let warnings = self.outcome.report.warnings.iter();
         found.findings.extend(warnings.map(|w| w.text.clone()));
@@ -268,7 +268,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         reproduce::trams::scripts(run, &linux::cpus()),
         Kernel::Off,
     )?;
-    // Why a wait was long, only the kernel knows; taking locks wakes few.
+    // Only the kernel knows why a wait was long, and taking locks causes few wakeups.
     let locks = perform(
         arguments,
         reproduce::trams::contended_scripts(run),
@@ -284,7 +284,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     Ok(found)
 }
 
-/// The published figures, and the meter here: as the machine is, and disturbed in two
+/// Returns the published figures, and those of the meter here: undisturbed, and disturbed in two
 /// ways.
 fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let mut found = reproduce::interference::published(output::level(arguments.confidence)?);
@@ -342,10 +342,10 @@ fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     Ok(found)
 }
 
-/// Room for the widest table.
+/// Number of columns: room for the widest table.
 const COLUMNS: usize = 132;
 
-/// The experiment's second process.
+/// Runs the experiment's second process.
 pub fn partner() -> Result<u8, Failure> {
     reproduce::ping_pong::partner().map_err(|e| Failure {
         status: 1,

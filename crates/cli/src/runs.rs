@@ -1,4 +1,4 @@
-//! `undertick record --runs`: the same command several times, each run a trace in one
+//! `undertick record --runs`: records the same command several times, each run as a trace in one
 //! directory.
 
 use std::fs;
@@ -18,21 +18,20 @@ use crate::args::Recording;
 use crate::progress::Progress;
 use crate::recording::{free_name, is_there, perform, prepare, status, summary};
 
-/// Runs that were cut short, and runs whose program failed, lie below these and are no
+/// Directories of the runs that were cut short, and of the runs whose program failed. They are not
 /// part of the set.
 const INTERRUPTED: &str = "interrupted";
 const FAILED: &str = "failed";
 
-/// Status of a set that was stopped between two runs.
+/// Exit status of a set that was stopped between two runs.
 const STOPPED: u8 = 130;
-/// How often what waits looks whether it shall stop.
+/// Period of the checks whether to stop waiting.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Records the command `wanted` times, in a fresh process each, which begins at least `apart`
-/// after the one before.
+/// Records the command `wanted` times, in a fresh process each, which begins at least `apart` after
+/// the previous one.
 ///
-/// Ends early at Ctrl-C and when the program fails, with its status; what was recorded
-/// stays.
+/// Ends early at Ctrl-C, and when the program fails, with its status; the recorded runs remain.
 pub fn run(arguments: &Recording, wanted: u64, apart: Duration) -> Result<u8, Failure> {
     if arguments.pid.is_some() || arguments.card.is_some() {
         return Err(Failure::usage(
@@ -92,12 +91,12 @@ pub fn run(arguments: &Recording, wanted: u64, apart: Duration) -> Result<u8, Fa
     Ok(0)
 }
 
-/// Waits for the next run; whether it shall be.
+/// Waits for the next run; returns false if the set was stopped.
 fn wait_until(moment: Instant, what: &str) -> bool {
     if moment <= Instant::now() {
         return true;
     }
-    // Only here: a recording has handlers of its own.
+    // The handlers exist only here, because a recording installs others.
     let stop = Arc::new(AtomicBool::new(false));
     let handlers: Vec<_> = [SIGINT, SIGTERM, SIGHUP]
         .into_iter()

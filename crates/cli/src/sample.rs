@@ -1,5 +1,5 @@
-//! Rates of sampled spans: `undertick record --sample`, and `undertick sample`
-//! while a program runs.
+//! Rates of sampled spans: `undertick record --sample`, and `undertick sample` while a program
+//! runs.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use undertick_trace::{names, read};
 
 use crate::Failure;
 
-/// Greatest rate that a ring has room for.
+/// Largest rate that fits into a ring.
 const MOST: u32 = 65_535;
 
 /// Change how many sampled spans are recorded, while the program runs
@@ -19,14 +19,14 @@ const MOST: u32 = 65_535;
 #[command(
     after_help = "Examples:\n  undertick sample run.ut parse=4   (one in 4 of the spans of `parse`)\n  \
     undertick sample run.ut 100       (one in 100 of all that have no rate of their own)\n\n\
-    A change holds from the next recorded span on. What was asked for here or with --sample is not\n\
-    the program's to change any more."
+    A change holds from the next recorded span on. The program can no longer change a\n\
+    rate that was set here or with --sample."
 )]
 pub struct Sample {
-    /// Trace directory of the recording that runs
+    /// Trace directory of the running recording
     #[arg(value_name = "NAME.ut")]
     pub trace: PathBuf,
-    /// One in how many spans is recorded, 1 to 65535, of an event by number or name
+    /// Record one in N spans, N from 1 to 65535, of an event by number or name
     #[arg(value_name = "[EVENT=]N", required = true)]
     pub rates: Vec<String>,
 }
@@ -48,7 +48,7 @@ pub fn run(arguments: &Sample) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Reads `EVENT=N` or `N`, the event by its number or by one of these names.
+/// Parses `EVENT=N` or `N`, with the event given by its number or by one of these names.
 pub fn rates(texts: &[String], known: &[Name]) -> Result<Vec<Rate>, Failure> {
     texts.iter().map(|text| rate(text, known)).collect()
 }

@@ -1,8 +1,8 @@
-//! Sizes and times as a user writes them.
+//! Sizes and times in the form in which users write them.
 
 use std::time::Duration;
 
-/// `4096`, `64KiB`, `16M`, `1GiB`: bytes; K, M, G are powers of 1024.
+/// Parses a size in bytes, e.g. `4096`, `64KiB`, `16M`, `1GiB`; K, M, G are powers of 1024.
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "too large".to_owned())
 }
 
-/// `500ms`, `10s`, `2m`, `1.5h`.
+/// Parses a time greater than zero, e.g. `500ms`, `10s`, `2m`, `1.5h`.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     match parse_moment(text)? {
         time if time.is_zero() => Err("longer than nothing".to_owned()),
@@ -33,7 +33,7 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The same, from the begin on: `0s` is one.
+/// As [`parse_time`], but accepts `0s`, too.
 pub fn parse_moment(text: &str) -> Result<Duration, String> {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let digits = text.len() - text.trim_start_matches(is_number).len();

@@ -15,7 +15,7 @@ use crate::Failure;
 use crate::output;
 use crate::progress::Progress;
 
-/// Intervals shorter than the tick of the clock: plan a measurement, run it
+/// Measure durations shorter than the tick of the clock: plan a measurement, run it
 #[derive(Args)]
 pub struct Slow {
     #[command(subcommand)]
@@ -28,22 +28,22 @@ enum Action {
     Run(RunArguments),
 }
 
-/// Cycles and time that a measurement will need
+/// Compute the cycles and the time that a measurement will need
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  undertick slow plan --duration 50us --tick 1ms --confidence 0.9 --precision 0.1 --loop 2.5ms"
 )]
 struct PlanArguments {
-    /// Expected duration of the shortest activity: it rules
+    /// Expected duration of the shortest activity, which determines the plan
     #[arg(long, value_name = "DURATION", value_parser = duration_ns)]
     duration: f64,
     /// Tick of the clock
     #[arg(long, value_name = "DURATION", value_parser = duration_ns)]
     tick: f64,
-    /// Level of the interval
+    /// Level of the confidence interval
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     confidence: f64,
-    /// Whole width of the interval over the duration
+    /// Whole width of the confidence interval over the duration
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     precision: f64,
     /// Length of the loop that the activity lies in
@@ -67,16 +67,16 @@ struct PlanArguments {
     Ctrl-C ends the run and gives the estimates so far."
 )]
 struct RunArguments {
-    /// The loop
+    /// Script of the loop
     #[arg(value_name = "SCRIPT.toml")]
     script: PathBuf,
-    /// adjustable:TICK, quantised:TICK, monotonic-coarse, realtime-coarse or times
+    /// Clock: adjustable:TICK, quantised:TICK, monotonic-coarse, realtime-coarse or times
     #[arg(long, value_name = "NAME")]
     clock: String,
-    /// counts, stepped, edges or auto
+    /// Estimator: counts, stepped, edges or auto
     #[arg(long, value_name = "NAME", default_value = "auto")]
     estimator: String,
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     confidence: f64,
     /// One JSON document on standard output, nothing else
@@ -210,7 +210,7 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
     Ok(if document.interrupted { 130 } else { 0 })
 }
 
-/// The table of a run.
+/// Returns the table of a run.
 fn drawn(document: &Document) -> String {
     let mut text = format!(
         "{} (tick {}), {}: {} cycles in {:.2} s, {} dropped as preempted\n",
@@ -272,7 +272,7 @@ fn line(row: &ActivityRow) -> String {
     )
 }
 
-/// Nanoseconds with a unit that suits them.
+/// Returns nanoseconds as text with a suitable unit.
 fn length(ns: f64) -> String {
     let size = ns.abs();
     if size < 1e3 {

@@ -8,7 +8,7 @@ use undertick_trace::snapshot::{recording_of, snapshot};
 use crate::progress::Progress;
 use crate::{Failure, recording};
 
-/// Make a trace of the last seconds of a recording that overwrites; it goes on
+/// Make a trace of the last seconds of a recording with --overflow overwrite, which goes on
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick record --overflow overwrite -o flight.ut -- ./server\n  \
@@ -19,10 +19,10 @@ use crate::{Failure, recording};
 )]
 pub struct Snapshot {
     /// Trace directory of the recording, or process id of its recorder or of its program, or
-    /// the session directory
+    /// session directory
     #[arg(value_name = "NAME.ut|PID|SESSION")]
     pub of: String,
-    /// Trace directory to make [default: that of the recording with a number]
+    /// Trace directory to make [default: that of the recording, with a number]
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `undertick sql`: by the Python package, which has DuckDB.
+//! `undertick sql`, performed by the Python package, which has DuckDB.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::Failure;
 
-/// The interpreter that has the package, if it is not `python3`.
+/// Environment variable with the interpreter that has the package, if it is not `python3`.
 const PYTHON: &str = "UNDERTICK_PYTHON";
 
 /// Answer a question about a trace in SQL, by DuckDB in the Python package

@@ -17,26 +17,26 @@ use crate::interference::PROBE;
 use crate::output;
 use crate::progress::Progress;
 
-/// What this machine is like, in about a minute on one page; or many machines beside each other
+/// Describe this machine on one page, in about a minute, or compare the surveys of many machines
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick survey --html page.html\n  undertick survey --json > $(hostname).json\n  \
     undertick compare monday.json tuesday.json\n  \
     undertick survey --fleet surveys/ --html fleet.html\n  \
     undertick survey --fleet this-week/ --against last-week/ --json | jq '.outliers[].host'\n\n\
-    Takes about a minute and keeps CPUs busy for most of it. Ctrl-C ends it with what is complete."
+    Takes about a minute and keeps CPUs busy for most of it. Ctrl-C ends it and reports the complete parts."
 )]
 pub struct Survey {
-    /// Do not measure: put the surveys (.json files) of this directory beside each other
+    /// Do not measure: compare the surveys (.json files) of this directory
     #[arg(long, value_name = "DIR")]
     pub fleet: Option<PathBuf>,
-    /// With --fleet: earlier surveys of the same machines, to say what has changed
+    /// With --fleet: earlier surveys of the same machines, to report what has changed
     #[arg(long, value_name = "DIR", requires = "fleet")]
     pub against: Option<PathBuf>,
-    /// Fewer and shorter repetitions: a quarter of the time, wider intervals
+    /// Fewer and shorter repetitions: a quarter of the time, wider confidence intervals
     #[arg(long, conflicts_with = "fleet")]
     pub quick: bool,
-    /// Level of the intervals
+    /// Level of the confidence intervals
     #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
     pub confidence: f64,
     /// Write a self-contained page
@@ -85,7 +85,7 @@ pub fn run(arguments: &Survey) -> Result<u8, Failure> {
     }
 }
 
-/// The interference meter, on the last CPU as by itself.
+/// Returns the request of the interference meter, on the last CPU, as in `undertick interference`.
 fn meter(machine: &LocalMachine, trace: PathBuf, level: f64) -> Option<interference::Request> {
     let mut schedule = Schedule::new(Mix::Stream);
     schedule.cpu = linux::cpus().last().copied();
@@ -108,7 +108,7 @@ fn of_fleet(arguments: &Survey, directory: &Path, level: f64) -> Result<u8, Fail
     output::document(arguments.json, &found, || drawn_fleet::render(&found, 110))
 }
 
-/// Writes the page, if one is wanted.
+/// Writes the page if it was requested.
 fn page(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(file) = file else {
         return Ok(());

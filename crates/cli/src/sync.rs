@@ -24,8 +24,8 @@ use crate::{recording, sizes};
     undertick sync other-host --for 60s --into here.ut       (on the other, while both record)\n  \
     undertick merge here.ut there.ut -o both.ut              (when both traces are there)\n\n\
     Stamps are of the clock that `undertick record` would use (UNDERTICK_CLOCK names another one).\n\
-    Ctrl-C keeps the exchanges so far. Whoever reaches the port may ask: nothing is told but the\n\
-    host's name, its boot and its clock."
+    Ctrl-C keeps the exchanges so far. Any host that reaches the port may ask: the answer\n\
+    holds only the host's name, its boot and its clock."
 )]
 pub struct Sync {
     /// Host to ask
@@ -35,13 +35,13 @@ pub struct Sync {
         conflicts_with = "listen"
     )]
     pub host: Option<String>,
-    /// Answer until Ctrl-C, or for as long as --for says
+    /// Answer until Ctrl-C, or for the time of --for
     #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, default_missing_value = "0.0.0.0:7367")]
     pub listen: Option<String>,
     /// How long to ask [default: 10s], or to answer
     #[arg(long = "for", value_name = "TIME", value_parser = sizes::parse_time)]
     pub length: Option<Duration>,
-    /// Between two questions, on average; each wait is drawn from half of it to one and a half
+    /// Mean interval between probes (uniform, +-50 %)
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = sizes::parse_time)]
     pub every: Duration,
     /// File to write the exchanges to
@@ -59,7 +59,7 @@ pub struct Sync {
     pub json: bool,
 }
 
-/// The document that is printed.
+/// The document of the comparison.
 #[derive(Serialize)]
 struct SyncDocument {
     here: Side,
@@ -148,7 +148,7 @@ fn exchange(
     );
     progress.done();
     let file = asked?;
-    // What there is, first of all.
+    // The exchanges are stored before anything else can fail.
     let path = keep(arguments, &file)?;
     let compared = compare(&file, arguments.wander)?;
     let round_trips = file.round_trips_ns();

@@ -1,20 +1,20 @@
-//! Means over blocks of time, for tools that want repetitions.
+//! Means over blocks of time, for tools that expect repetitions.
 //!
-//! Single intervals of one recording follow each other closely and are not independent;
-//! a test that takes them for that finds differences that are none. Means over long
-//! blocks of the recording's time depend on each other much less: each block counts as
-//! one repetition. What is slower than a block (minutes of a noisy neighbour) still makes
-//! neighbours alike; runs of the program, one trace each, are better repetitions.
+//! Single spans of one recording follow each other closely and are not independent; a test that
+//! treats them as independent finds false differences. Means over long blocks of the recording's
+//! time depend on each other much less: each block counts as one repetition. Disturbances longer
+//! than a block (minutes of a noisy neighbour) still make neighbouring blocks alike; runs of the
+//! program, one trace each, are better repetitions.
 
 use std::collections::BTreeMap;
 
 use super::spans::Spans;
 use crate::Failure;
 
-/// Blocks of a recording: enough for the tests of these tools, few enough to be long.
+/// Number of blocks of a recording: enough for the tests of these tools, few enough to be long.
 pub const BLOCKS: usize = 20;
 
-/// What was in a block.
+/// The spans of one block: their number and the sum of their durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Block {
     pub count: u64,
@@ -27,7 +27,7 @@ impl Block {
     }
 }
 
-/// The blocks of each interval in which there were any, in order of time.
+/// Returns the blocks of each interval that have a span, in order of time.
 pub fn blocks(spans: &Spans) -> Result<BTreeMap<String, Vec<Block>>, Failure> {
     let mut reach: Option<(i64, i64)> = None;
     spans.each(|span| {
@@ -57,7 +57,7 @@ pub fn blocks(spans: &Spans) -> Result<BTreeMap<String, Vec<Block>>, Failure> {
     Ok(found)
 }
 
-/// The block of a time.
+/// Returns the index of the block at a time.
 fn place(at: i64, first: i64, last: i64) -> usize {
     let length = i128::from(last) - i128::from(first) + 1;
     let since = i128::from(at) - i128::from(first);

@@ -1,5 +1,5 @@
-//! The JSON of Google Benchmark: its compare script and the dashboards that know it read
-//! a trace's intervals as benchmarks, a block of time as a repetition.
+//! The JSON of Google Benchmark. Its compare script and the dashboards that accept it read a
+//! trace's intervals as benchmarks, a block of time as a repetition.
 
 use std::io::Write;
 
@@ -66,7 +66,7 @@ fn add(to: &mut Value, fields: &Value) {
     }
 }
 
-/// What Google Benchmark says of repetitions: of their values, each counting once.
+/// Returns Google Benchmark's aggregates of repetitions, each of which counts once.
 fn aggregates(name: &str, blocks: &[Block], about: &Value) -> Vec<Value> {
     let mut values: Vec<f64> = blocks.iter().map(Block::mean_ns).collect();
     values.sort_by(f64::total_cmp);
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn aggregates_by_hand() {
         let block = |count, sum_ns| Block { count, sum_ns };
-        // Means 1, 2 and 6: mean 3, median 2, squares 4 + 1 + 9 over 2.
+        // The means are 1, 2 and 6: mean 3, median 2, variance (4 + 1 + 9) / 2.
         let blocks = [block(1, 1.0), block(4, 8.0), block(1, 6.0)];
         let found = aggregates("f", &blocks, &json!({}));
         let value = |i: usize| found[i]["real_time"].as_f64().unwrap();

@@ -1,5 +1,5 @@
-//! A log of HdrHistograms, version 2: a line for each interval, its name the tag, values
-//! in nanoseconds with three digits.
+//! A log of HdrHistograms, version 2: a line for each interval, with its name as the tag, and
+//! values in nanoseconds with three digits.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,9 +12,9 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use super::spans::Spans;
 use crate::Failure;
 
-/// Digits that are right.
+/// Number of significant digits.
 const DIGITS: u8 = 3;
-/// Largest value in the log is told in this unit: as is usual, milliseconds.
+/// Unit in which the log states the largest value: milliseconds, as is usual.
 const NS_PER_MAX_UNIT: f64 = 1e6;
 
 pub fn write(spans: &Spans, mut out: &mut dyn Write) -> Result<String, Failure> {
@@ -28,7 +28,7 @@ pub fn write(spans: &Spans, mut out: &mut dyn Write) -> Result<String, Failure> 
                 Err(error) => return bad = Some(error.to_string()),
             },
         };
-        // Below nothing there is none: what compensation made negative counts as 0.
+        // A histogram has no negative values: what compensation made negative counts as 0.
         if let Err(error) = histogram.record(span.ns.round().max(0.0) as u64) {
             bad = Some(error.to_string());
         }
@@ -60,7 +60,7 @@ pub fn write(spans: &Spans, mut out: &mut dyn Write) -> Result<String, Failure> 
     Ok(format!("{} histograms", found.len()))
 }
 
-/// Tags hold no spaces and commas, and nothing that steers a terminal.
+/// Returns the name as a tag, without spaces, commas and characters that steer a terminal.
 fn tag(name: &str) -> String {
     undertick_text::clean(name).replace([' ', ',', '\n', '\r', '\t'], "_")
 }

@@ -1,4 +1,4 @@
-//! The intervals of a trace, one by one, as the report finds them.
+//! The spans of a trace, one by one, as the report matches them.
 
 use std::path::PathBuf;
 
@@ -13,26 +13,26 @@ use undertick_trace::read::Trace;
 
 use crate::Failure;
 
-/// One interval that counts.
+/// One span that counts in the figures.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
     pub name: &'a str,
-    /// Since the recording's first anchor.
+    /// Begin, ns since the recording's first anchor.
     pub start_ns: i64,
-    /// With the cost of recording taken off.
+    /// Duration less the cost of recording, ns.
     pub ns: f64,
 }
 
-/// The intervals, in files.
+/// The spans of a trace, in files.
 pub struct Spans {
     pub manifest: Manifest,
     parts: Vec<PathBuf>,
-    /// Whose files they are.
+    /// Owner of the files.
     _spans: undertick_trace::spans::Spans,
 }
 
 impl Spans {
-    /// Matches, culls and compensates as the report does.
+    /// Matches, drops and compensates as the report does.
     pub fn find(
         trace: Trace,
         options: Options,
@@ -52,7 +52,7 @@ impl Spans {
         })
     }
 
-    /// Hands over every interval that counts; those that were culled do not.
+    /// Calls `take` for every span that counts; dropped spans are left out.
     pub fn each(&self, mut take: impl FnMut(Span<'_>)) -> Result<(), Failure> {
         for path in &self.parts {
             let bad = |e: &dyn std::fmt::Display| {

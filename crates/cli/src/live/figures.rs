@@ -1,4 +1,4 @@
-//! The figures of the last seconds, for a share of a CPU that does not grow.
+//! The figures of the last seconds, within a fixed share of a CPU.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,32 +15,32 @@ use undertick_trace::manifest::Manifest;
 
 use super::locked;
 
-/// What the figures are of.
+/// Stretch of time that the figures describe.
 const LAST: Duration = Duration::from_secs(5);
-/// Records are not waited for any longer than this.
+/// Longest time to wait for records.
 const LATE: Duration = Duration::from_millis(100);
-/// Share of a CPU that looking and estimating may take.
+/// Largest share of a CPU for taking records and estimating.
 const SHARE: f64 = 0.01;
-/// Records of a refresh at first.
+/// Initial number of records of a refresh.
 const RECORDS: usize = 8_000;
-/// Within what this is changed.
+/// Limits of the number of records of a refresh.
 const FEWEST_RECORDS: usize = 500;
 const MOST_RECORDS: usize = 100_000;
 
-/// Looks at records, and estimates.
+/// Samples records, and estimates.
 pub struct Figures {
     look: Arc<Mutex<Look>>,
     clock: Source,
     ticks_per_s: f64,
     recent: Recent,
-    /// What is looked at now; without an end where everything is.
+    /// The window whose records are taken; without an end while all records are.
     window: Window,
-    /// Records of a refresh.
+    /// Maximum number of records of a refresh.
     most: usize,
-    /// CPU time that taking in a record takes, and that estimating takes, seconds.
+    /// CPU time per record taken, and per estimate, seconds.
     record_s: f64,
     estimating_s: f64,
-    /// CPU time that was taken beyond what is allowed, seconds.
+    /// CPU time used beyond the share, seconds.
     debt_s: f64,
     rng: ChaCha8Rng,
 }
@@ -61,19 +61,19 @@ impl Figures {
         }
     }
 
-    /// What a recording is given, so that its records can be looked at.
+    /// Returns the function that a recording calls with its records.
     pub fn tap(&self) -> Tap {
         let look = Arc::clone(&self.look);
         Box::new(move |header, records| locked(&look).offer(header, records))
     }
 
-    /// Looks at nothing any more.
+    /// Stops taking records.
     pub fn stop(&self) {
         locked(&self.look).at(0, Window::EMPTY, 0);
     }
 
-    /// `period` after the last time, at `until_s` of the recording: the figures, if there is
-    /// CPU time for them; none if those of the last time are to stand.
+    /// Returns the figures `period` after the last call, at `until_s` of the recording; `None` if
+    /// there is no CPU time for them and the last ones remain.
     pub fn refresh(
         &mut self,
         manifest: &Manifest,
@@ -99,17 +99,17 @@ impl Figures {
         let found = gathered.report().ok()?;
         let spent_s = thread_cpu_s() - before_s;
         self.debt_s = spent_s - allowed_s;
-        // Smoothed, for a thread may be hit while it works.
+        // The values are smoothed, because the thread may be disturbed while it works.
         let smooth = |before: &mut f64, now: f64| *before += 0.3 * (now - *before);
         smooth(
             &mut self.record_s,
             taken_s / records.max(FEWEST_RECORDS) as f64,
         );
         smooth(&mut self.estimating_s, spent_s - taken_s);
-        // Where there is much to estimate the figures are renewed less often: no sense in
-        // doing that for few records.
+        // Where estimating takes long, the figures are renewed less often: doing that for few
+        // records would be useless.
         let for_records_s = (allowed_s - self.estimating_s).max(self.estimating_s);
-        // A record is taken in again each time, until it is too old.
+        // A record is analysed at each refresh, until it is too old.
         let times = LAST.as_secs_f64() / period.as_secs_f64();
         self.most = (for_records_s / times / self.record_s) as usize;
         self.most = self.most.clamp(FEWEST_RECORDS, MOST_RECORDS);
@@ -120,8 +120,8 @@ impl Figures {
         (time.as_secs_f64() * self.ticks_per_s) as u64
     }
 
-    /// Closes the window, and begins the next one: the whole time as long as that is not
-    /// too much, else a part of it, at a time that no program can be in step with.
+    /// Closes the window and begins the next one. It covers the whole time if that is not too much,
+    /// otherwise a stretch at a random time, with which no program can be in step.
     fn turn_window(&mut self, now: u64, period: u64) {
         let late = self.ticks(LATE);
         let mut look = locked(&self.look);
@@ -132,7 +132,7 @@ impl Figures {
             from,
             until: u64::MAX,
         };
-        // How long it may be.
+        // The longest possible window.
         let room = period.saturating_sub(2 * late);
         let had = look.looked(until);
         let seen = look.records().max(1);
@@ -157,7 +157,7 @@ impl Figures {
     }
 }
 
-/// As it is drawn.
+/// Returns the figures in the form in which they are drawn.
 fn shown(found: RecentReport, until_s: f64) -> live::Recent {
     let (looked_s, of_s) = (found.looked_s, found.of_s);
     let confidence = found.report.settings.confidence;
@@ -177,12 +177,12 @@ fn shown(found: RecentReport, until_s: f64) -> live::Recent {
     }
 }
 
-/// CPU time of this thread, seconds.
+/// Returns the CPU time of this thread, seconds.
 pub fn thread_cpu_s() -> f64 {
     cpu_s(rustix::time::ClockId::ThreadCPUTime)
 }
 
-/// CPU time of this process, seconds.
+/// Returns the CPU time of this process, seconds.
 pub fn process_cpu_s() -> f64 {
     cpu_s(rustix::time::ClockId::ProcessCPUTime)
 }

@@ -1,4 +1,4 @@
-//! The screen: taken over, and given back whatever happens.
+//! The screen, which is taken over, and restored in all cases.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -13,11 +13,11 @@ use ratatui::{DefaultTerminal, Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
-/// The screen while it is ours.
+/// The screen while it is taken over.
 ///
-/// Where the terminal is gone the library says on standard error what it could not do, in
-/// its hook for panics and when it drops a terminal; nobody is there to read that, and the
-/// failure to print it would end the recorder. So both are done here.
+/// If the terminal is gone, the library reports errors on standard error, in its panic hook and
+/// when it drops a terminal. That would fail, and the failure to print would end the recorder. So
+/// this module does both.
 pub struct Screen(ManuallyDrop<DefaultTerminal>);
 
 impl Screen {
@@ -34,11 +34,11 @@ impl Drop for Screen {
     }
 }
 
-/// Takes the screen over. A panic gives it back, and [`give_back`].
+/// Takes the screen over. A panic restores it, and so does [`give_back`].
 ///
-/// Ctrl-C stays what it is to any program in the foreground: the terminal's signal to all
-/// of them, the recorded one included. Ctrl-Z does nothing: the recorder would stand still
-/// while the program goes on.
+/// Ctrl-C has its usual effect in the foreground: the terminal sends the signal to all programs,
+/// including the recorded one. Ctrl-Z does nothing: the recorder would stop while the program goes
+/// on.
 ///
 /// # Errors
 /// The terminal refuses.
@@ -56,7 +56,7 @@ pub fn take_over() -> io::Result<Screen> {
         let out = io::stdout();
         let mut modes = tcgetattr(&out)?;
         modes.local_modes |= LocalModes::ISIG;
-        // What stands for no key.
+        // This value disables the key.
         modes.special_codes[SpecialCodeIndex::VSUSP] = 0;
         tcsetattr(&out, OptionalActions::Now, &modes)
     };
@@ -64,7 +64,7 @@ pub fn take_over() -> io::Result<Screen> {
     Ok(screen)
 }
 
-/// Waits for a key or another size of the screen, at most so long.
+/// Waits for a key or a new size of the screen, at most for `wait`.
 ///
 /// # Errors
 /// The terminal was closed.
@@ -75,18 +75,18 @@ pub fn event(wait: Duration) -> io::Result<Option<Event>> {
         tv_sec: 0,
         tv_nsec: i64::from(wait.subsec_nanos()),
     };
-    // A signal in between is no answer.
+    // A signal may end the wait early.
     let _ = poll(&mut asked, Some(&wait));
-    // Of one that is gone the library would ask for keys for ever.
+    // For a terminal that is gone the library would wait for keys for ever.
     if (asked[0].revents()).intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
         return Err(io::ErrorKind::BrokenPipe.into());
     }
-    // Asked not to wait at all, it does not look.
+    // With no time to wait the library would not check.
     let is_there = event::poll(Duration::from_millis(1)).unwrap_or(false);
     is_there.then(event::read).transpose()
 }
 
-/// Gives the screen back as it was.
+/// Restores the screen.
 pub fn give_back() {
     let _ = ratatui::try_restore();
 }

@@ -1,4 +1,4 @@
-//! The thread that draws and hears keys, while another one records.
+//! The thread that draws and reads keys, while another one records.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,15 +22,15 @@ use super::terminal::{self, Screen};
 use crate::Failure;
 use crate::recording::Prepared;
 
-/// How often it is drawn anew.
+/// Period of the refreshes.
 const PERIOD: Duration = Duration::from_millis(500);
-/// How long a key waits at most, and the end of the recording.
+/// Longest delay of a key, and of the end of the recording.
 const KEYS: Duration = Duration::from_millis(100);
-/// How long the view has to end.
+/// Longest time that the view may take to end.
 const ITS_END: Duration = Duration::from_secs(2);
-/// Rates that are remembered: more than any screen is wide.
+/// Number of rates that are stored: more than any screen is wide.
 const RATES: usize = 1000;
-/// Bytes of what the program printed that are looked at.
+/// Bytes at the end of the program's output that are read.
 const PRINTED_BYTES: u64 = 8 * 1024;
 
 /// State shared by the recorder and the view.
@@ -44,7 +44,7 @@ struct Shared {
     over: AtomicBool,
 }
 
-/// The progress that the recorder reported last.
+/// The last progress of the recorder.
 #[derive(Clone, Copy, Default)]
 struct LatestProgress {
     progress: Progress,
@@ -52,14 +52,14 @@ struct LatestProgress {
     finalizing: Option<f64>,
 }
 
-/// A view that is being drawn.
+/// A view that is drawn.
 pub struct View {
     shared: Arc<Shared>,
     thread: JoinHandle<f64>,
 }
 
 impl View {
-    /// Takes the screen over; the recording is to be watched as given.
+    /// Takes the screen over. The recorder must watch the recording with the returned [`Watch`].
     pub fn start(prepared: &Prepared, printed: Option<&Path>) -> Result<(Self, Watch), Failure> {
         let request = &prepared.request;
         let clock = Source::open(request.facts.clock).map_err(Failure::usage)?;
@@ -101,7 +101,7 @@ impl View {
         Ok((Self { shared, thread }, watch))
     }
 
-    /// Stores how far the recording is; returns false once the user has left the view.
+    /// Updates the progress of the recording; returns false once the user has left the view.
     pub fn update(&self, update: &RecordingProgress) -> bool {
         let mut latest = locked(&self.shared.latest);
         match update {
@@ -114,7 +114,7 @@ impl View {
         !self.shared.left.load(Ordering::Relaxed)
     }
 
-    /// Gives the screen back; the share of a CPU that the view took.
+    /// Restores the screen; returns the share of a CPU that the view used.
     pub fn finish(self) -> Option<f64> {
         self.shared.over.store(true, Ordering::Relaxed);
         let left = self.shared.left.load(Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl View {
         while !self.thread.is_finished() && since.elapsed() < ITS_END {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // Where the terminal does not answer any more the trace must not wait for it.
+        // If the terminal no longer responds, the trace must not wait for it.
         let ended = (self.thread.is_finished()).then(|| self.thread.join().ok());
         if !left || ended.is_none() {
             terminal::give_back();
@@ -163,8 +163,8 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// Until the recording is over, or the user leaves; gives the share of a CPU that it
-    /// took.
+    /// Draws until the recording is over, or the user leaves; returns the share of a CPU that it
+    /// used.
     fn run(mut self) -> f64 {
         let begun = Instant::now();
         let mut refreshed = begun;
@@ -195,7 +195,7 @@ impl Drawing {
         thread_cpu_s() / begun.elapsed().as_secs_f64()
     }
 
-    /// False if there is no screen any more.
+    /// Draws the screen; returns false if it is gone.
     fn draw(&mut self) -> bool {
         let state = &self.state;
         self.screen.draw(|frame| live::draw(frame, state)).is_ok()
@@ -235,7 +235,7 @@ impl Drawing {
         }
     }
 
-    /// A key; false if it ends the view.
+    /// Handles a key; returns false if it ends the view.
     fn hear(&mut self, event: &Event) -> bool {
         let Event::Key(key) = event else {
             return true; // another size: drawn anew
@@ -273,7 +273,7 @@ fn interrupt() {
     let _ = signal_hook::low_level::raise(signal_hook::consts::SIGINT);
 }
 
-/// The last lines of a file that is being written.
+/// Returns the last lines of a file that is being written.
 fn last_lines(path: &Path) -> Vec<String> {
     let read = || -> std::io::Result<Vec<u8>> {
         let file = File::open(path)?;

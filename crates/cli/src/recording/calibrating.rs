@@ -1,4 +1,4 @@
-//! What recording costs: as it was found before, measured now, or looked at again.
+//! The cost of recording: loaded from an earlier measurement, measured now, or checked again.
 
 use std::path::Path;
 
@@ -12,11 +12,8 @@ use undertick_trace::manifest::{Calibration, Manifest};
 use crate::Failure;
 use crate::progress::Progress;
 
-/// Whether recording costs still what it did, now that the program has ended: else it is
-/// measured anew. The trace is complete without it, so whoever does not wait loses nothing.
-///
-/// # Errors
-/// The manifest could not be written.
+/// Checks after the program's end whether the cost of recording has changed; if so, it is measured
+/// again. The trace is already complete, so a user who does not wait loses nothing.
 pub fn calibrate_again(
     trace: &Path,
     manifest: &mut Manifest,
@@ -27,7 +24,7 @@ pub fn calibrate_again(
     let Some(before) = manifest.calibration.clone().filter(|_| !interrupted) else {
         return Ok(());
     };
-    // As it was asked for, whatever came of it: the cost is kept under that.
+    // The kernel option as given, whatever was available: the stored cost is found by it.
     let kernel = match manifest.kernel {
         Some(_) => kernel::Wanted::Auto,
         None => kernel::Wanted::Off,
@@ -56,8 +53,8 @@ pub fn calibrate_again(
     Ok(rewrite_manifest(trace, manifest)?)
 }
 
-/// Whether the costs of before hold. Where looks contradict all is measured anew, and kept if that
-/// contradicts, too.
+/// Returns whether the earlier costs hold. If the checks contradict them, everything is measured
+/// again, and stored if that contradicts them, too.
 fn look_again(
     before: &Calibration,
     choice: &Choice,
@@ -79,20 +76,20 @@ fn look_again(
     said
 }
 
-/// Where the costs are kept of recordings with the kernel's events or without.
+/// Returns the store of costs, which differ between recordings with kernel events and without.
 fn kept(choice: &Choice, kernel: kernel::Wanted) -> Option<Kept> {
     Kept::here(choice.clock, kernel != kernel::Wanted::Off)
 }
 
-/// Whether a cost was kept from earlier: more than this before the recording.
+/// Returns whether a cost was measured earlier: more than this before the recording.
 fn is_of_before(calibration: &Calibration, manifest: &Manifest) -> bool {
     const JUST_NOW_NS: i64 = 60_000_000_000;
     let measured = calibration.measured_unix_ns.unwrap_or(i64::MAX);
     measured < manifest.started_unix_ns.saturating_sub(JUST_NOW_NS)
 }
 
-/// As [`calibrate`], for recordings after which nobody looks again: whether what was kept
-/// holds is looked at now.
+/// As [`calibrate`], for recordings that are not followed by a check: the stored cost is checked
+/// now.
 pub fn calibrate_now(
     choice: &Choice,
     facts: &facts::Facts,
@@ -108,18 +105,19 @@ pub fn calibrate_now(
     }
 }
 
-/// The hidden command that is recorded to find what recording costs.
+/// The hidden command that is recorded to measure the cost of recording.
 const WORKLOAD: &str = "__calibration-workload";
 
-/// What recording costs here, and with the kernel's events what an interrupt takes beside what
-/// they tell, as it was found before or, also if `anew`, is measured now; if it cannot be, why.
+/// Returns the cost of recording here and, with kernel events, the part of an interrupt's time that
+/// they do not show. It is the stored one or, also if `anew`, is measured now. If it cannot be
+/// measured, returns the reason.
 pub fn calibrate(
     choice: &Choice,
     facts: &facts::Facts,
     kernel: kernel::Wanted,
     anew: bool,
 ) -> (Option<Calibration>, Option<String>) {
-    // A recording that insists on the kernel's events says itself why it has none.
+    // A recording that requires kernel events reports itself why it has none.
     let kernel = match kernel {
         kernel::Wanted::Off => kernel::Wanted::Off,
         kernel::Wanted::Auto | kernel::Wanted::On => kernel::Wanted::Auto,
@@ -141,8 +139,8 @@ pub fn calibrate(
     }
 }
 
-/// Adds what recorded functions cost, as it was found before with the rest or is measured now;
-/// if it cannot be, why.
+/// Adds the cost of recorded functions, the stored one or one measured now. If it cannot be
+/// measured, returns the reason.
 pub(super) fn calibrate_functions(
     calibration: &mut Calibration,
     choice: &Choice,
