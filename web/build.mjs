@@ -1,5 +1,5 @@
-// Bundles the page's script into the file that is named: one classic script with the
-// notice of the library that is in it. Types are checked by `npm run types`.
+// Bundles the page's script into the given file: one classic script with the licence notice of the
+// library that it contains. `npm run types` checks the types.
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,7 @@
-"""Begins and ends of a trace paired and summed up by DuckDB: the peer of `undertick report`.
+"""Begins and ends of a trace, paired and summed by DuckDB: the peer of `undertick report`.
 
-Usage: duckdb_pairs.py NAME.ut. Spans of one event do not lie in one another here, so an
-end belongs to the row before it of the same thread and event. Prints how many pairs.
+Usage: duckdb_pairs.py NAME.ut. Spans of one event are not nested here, so an end belongs to the
+row before it of the same thread and event. Prints the number of pairs.
 """
 
 import sys

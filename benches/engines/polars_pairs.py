@@ -1,7 +1,7 @@
-"""Begins and ends of a trace paired and summed up by Polars: the peer of `undertick report`.
+"""Begins and ends of a trace, paired and summed by Polars: the peer of `undertick report`.
 
-Usage: polars_pairs.py NAME.ut. As duckdb_pairs.py. Rows of a thread are in the order of
-time already. Prints how many pairs.
+Usage: polars_pairs.py NAME.ut. As duckdb_pairs.py. Rows of a thread are in the order of time
+already. Prints the number of pairs.
 """
 
 import sys

@@ -1,6 +1,6 @@
-/* Blocks of calls of a small function. Compiled with -finstrument-functions and
- * run with and without something that records the calls; `bench functions`
- * compares. A line a block: what, thread 0, nanoseconds per call, calls. */
+/* Blocks of calls of a small function. Compiled with -finstrument-functions and run with and
+ * without a recorder of the calls; `bench functions` compares. Prints one line per block: what,
+ * thread 0, nanoseconds per call, calls. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The floor of all recorders: one clock reading and one 16-byte store into a mapped ring;
- * and how blocks of anything are timed beside it. */
+/* The floor of all recorders: one clock reading and one 16-byte store into a mapped ring; and
+ * the timing of other blocks beside it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void make_floor_ring(void) {
 
 BLOCK(floor_1, FLOOR(i))
 
-/* One line: what, thread, ns a unit, units. */
+/* Prints one line: what, thread, ns a unit, units. */
 static void timed(const char *what, void (*block)(uint32_t), uint32_t n) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
@@ -38,7 +38,7 @@ static void timed(const char *what, void (*block)(uint32_t), uint32_t n) {
     printf("%s 0 %.4f %u\n", what, ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / n, n);
 }
 
-/* Blocks of both in turn with the floor's. Arguments: blocks, points in each. */
+/* Runs blocks of both in turn with the floor's. Arguments: blocks, points in each. */
 static int beside_floor(int argc, char **argv, void (*event)(uint32_t), void (*section)(uint32_t)) {
     int blocks = argc > 1 ? atoi(argv[1]) : 10;
     uint32_t n = argc > 2 ? (uint32_t)atoi(argv[2]) : 20000;

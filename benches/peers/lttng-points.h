@@ -1,4 +1,4 @@
-/* What LTTng-UST is told of the points of lttng.c. */
+/* The points of lttng.c, as LTTng-UST needs them. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER undertick_peers
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

@@ -1,5 +1,5 @@
-/* LTTng-UST beside the floor. Arguments: blocks, points in each.
- * Run by `cargo xtask bench beside-recorders`, in a session of LTTng's. */
+/* LTTng-UST beside the floor. Arguments: blocks, points in each. Run by `cargo xtask bench
+ * beside-recorders`, in a session of LTTng. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "lttng-points.h"

@@ -1,4 +1,4 @@
-/* The same doses in the middle of the same work, with Undertick's ordered calls. */
+/* The same doses in the middle of the same work, with Undertick's ordered points. */
 #include "undertick.h"
 #include "dose.h"
 

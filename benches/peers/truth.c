@@ -1,5 +1,5 @@
-/* How long a pair of the dose takes, in ns of the CPU's time: a chain so long that
- * nothing else counts. */
+/* Prints how long a pair of the dose takes, in ns of the CPU's time, by a chain so long that all
+ * other time is negligible. */
 #include "dose.h"
 #include <stdint.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* What a point costs where code and data are cold: other work between points touches so much
- * memory. Built with -DWHAT=0 for nothing, 1 for the floor (one clock reading and one 16-byte
+/* What a point costs where code and data are cold, because other work between points touches KIB
+ * of memory. Built with -DWHAT=0 for nothing, 1 for the floor (one clock reading and one 16-byte
  * store), 2 for ut_event, 3 for a begin, 4 for the floor of that (a reading that waits).
  *
  *     cold KIB POINTS
  *
- * Prints the mean ticks of one call by fenced readings; what is over ten times the median,
- * such as interrupts, is left out. Run by `cargo xtask bench cold`. */
+ * Prints the mean ticks of one call by fenced readings; ticks over ten times the median, such as
+ * interrupts, are dropped. Run by `cargo xtask bench cold`. */
 #include "fenced.h"
 #include "undertick.h"
 #include <stdio.h>

@@ -1,12 +1,11 @@
-/* Disturbs for a share of the time, on and off at random, and says when it did.
+/* Disturbs for a share of the time, on and off at random, and prints when.
  *
  *     disturber memory|cpu CPU SHARE SECONDS SEED [ON_SECONDS]
  *
- * `memory` writes through 256 MiB, `cpu` spins. On-phases last 100 to 500 ms, or all so
- * long as is said, and then those between them are alike too. Prints
- * each phase: when it began and ended, ns since 1970, and how long of it was lost, ns: to
- * the hypervisor, in `memory` (a block takes some tens of microseconds; one of a
- * millisecond was not written all the time). A share of 1 is always on. */
+ * `memory` writes through 256 MiB, `cpu` spins. On-phases last 100 to 500 ms, or ON_SECONDS
+ * each, with equal phases between them. Prints each phase: begin and end, ns since 1970, and for
+ * `memory` the time lost to the hypervisor, ns: blocks that take over a millisecond instead of
+ * some tens of microseconds. A share of 1 is always on. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>

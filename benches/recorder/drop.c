@@ -1,6 +1,6 @@
-/* BLOCKS EVENTS WORK [full]: blocks of so many events with so many steps of work before
- * each; the nanoseconds of each block, per event. With `full` the recorder, whose child
- * this is, is stopped meanwhile, so that the ring is full from its second segment on. */
+/* BLOCKS EVENTS WORK [full]: blocks of EVENTS events with WORK steps of work before each; prints
+ * the nanoseconds of each block, per event. With `full` the recorder, the parent of this
+ * process, is stopped, so that the ring is full from its second segment on. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <signal.h>
@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
     for (b = 0; b < blocks; b++) {
         double before = now_ns();
         for (i = 0; i < events; i++) {
-            /* Each step waits for the one before: so many times the same latency. */
+            /* Each step waits for the one before, so the latency is proportional to the steps. */
             for (s = 0; s < steps; s++) x = x * 6364136223846793005u + 1;
             __asm__ volatile("" : "+r"(x));
             ut_event(1, (uint32_t)i);

@@ -1,7 +1,7 @@
-/* What spans state of work that is still under way where they end, and of work that was
- * where they begin: the same work between plain, fast and ordered points and between
- * fenced readings, drawn by lot. Run by `cargo xtask bench edges`, which holds what
- * `report` says against the fenced readings that are printed here. */
+/* What spans show of work that is still under way where they end, and of work that was where
+ * they begin. The same work runs between plain, fast and ordered points and between fenced
+ * readings, in random order. Run by `cargo xtask bench edges`, which compares `report` with the
+ * fenced readings that are printed here. */
 #include "../../crates/lab/src/dose.h"
 #include "fenced.h"
 #include "undertick.h"
@@ -11,10 +11,10 @@
 #include <time.h>
 
 enum { WORKS = 8, PLACES = 4, WAYS = 5, RATIO = 30 };
-/* Works: see work(). Places: bit 0, behind four misses that are not the span's own; bit 1,
- * after a walk through a mebibyte of other memory. */
-/* Fenced readings twice, each in code of its own: what one set says of the other is what
- * chance and the place of code do. */
+/* Works: see work(). Places: bit 0, behind four misses outside the span; bit 1, after a walk
+ * through a mebibyte of other memory. */
+/* Fenced readings come twice, each in separate code: the difference between the two sets is the
+ * effect of chance and of the place of code. */
 enum { PLAIN, FAST, ORDERED, FENCED, AGAIN };
 #define EVENT(way, work, place) ((uint16_t)(100 * (way) + 10 * (place) + (work) + 1))
 
@@ -79,9 +79,9 @@ CASES(0) CASES(1) CASES(2) CASES(3) CASES(4) CASES(5) CASES(6) CASES(7)
 #define FOUR(w) {work_##w##_0, work_##w##_1, work_##w##_2, work_##w##_3}
 static uint64_t (*const cases[WORKS][PLACES])(int, uint64_t) = {FOUR(0), FOUR(1), FOUR(2), FOUR(3), FOUR(4), FOUR(5), FOUR(6), FOUR(7)};
 
-/* The mean without what is over RATIO times the least: `report --cull ratio:RATIO` does the
- * same. What a hypervisor takes from its guest for 100 us leaves no evidence, and a few of
- * these would hide the readings' own error in either mean. */
+/* Returns the mean of the ticks up to RATIO times the smallest; `report --cull ratio:RATIO` does
+ * the same. A hypervisor that takes 100 us from its guest leaves no evidence, and a few of these
+ * would hide the readings' error in either mean. */
 static double mean_below(uint64_t *ticks, uint32_t n) {
     double sum = 0;
     uint32_t i;
@@ -96,8 +96,7 @@ static double now_ns(void) {
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-/* A loop of misses that do not depend on each other, with points of a kind around each:
- * ns each. */
+/* A loop of independent misses, with points of a kind around each: returns ns per miss. */
 static double independent(int way, uint32_t n, uint64_t *state) {
     const double start = now_ns();
     volatile uint64_t kept;

@@ -1,4 +1,4 @@
-/* Fenced readings and what benchmarks that are held against them share. */
+/* Fenced readings, and common code of the benchmarks that are compared with them. */
 #include "undertick.h"
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@ static BESIDE uint64_t draw(uint64_t *state) {
     return *state >> 33;
 }
 
-/* Fenced on both sides: nothing of the work outside, nothing of others inside. */
+/* Fenced on both sides: it excludes work outside, and includes no other work. */
 static inline __attribute__((always_inline)) BESIDE uint64_t fenced(void) {
     uint64_t at;
     uint32_t cpu;
@@ -24,7 +24,7 @@ static BESIDE int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The mean without what is over ten times the median, such as interrupts. */
+/* Returns the mean of the ticks up to ten times the median, without interrupts. */
 static inline BESIDE double mean(uint64_t *ticks, uint32_t n) {
     double sum = 0;
     uint32_t i;

@@ -1,5 +1,5 @@
-/* THREADS threads write N events each, as fast as they can.
- * Prints "ns_per_event" per thread. Run by `cargo xtask bench loss`. */
+/* THREADS threads write N events each, as fast as they can. Prints "ns_per_event" per thread.
+ * Run by `cargo xtask bench loss`. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <stdio.h>

@@ -1,8 +1,7 @@
-/* Sections of counted dependent instructions, of about 5, 20, 50 and 200 ns,
- * at once inside a loop of about 2 us, with a long chain of the same
- * instructions interleaved. `A`, `B`, `C` and `D` are the pairs of instructions in
- * each, given when compiling, because a pair takes as long as the core's speed
- * makes it. Run by `cargo xtask bench in_place`. */
+/* Spans of counted dependent instructions, of about 5, 20, 50 and 200 ns, inside a loop of about
+ * 2 us, interleaved with a long chain of the same instructions. `A`, `B`, `C` and `D` are the
+ * pairs of instructions in each, set by the compiler's options, because the core's speed
+ * determines the time of a pair. Run by `cargo xtask bench in_place`. */
 #define _GNU_SOURCE
 #include "../../crates/lab/src/dose.h"
 #include "undertick.h"
@@ -22,7 +21,7 @@ static uint64_t other_work(uint64_t x, int turns) {
     return x;
 }
 
-/* The amount expanded before it becomes text. */
+/* Expands the amount before it becomes text. */
 #define DOSE_OF(x, pairs) DOSE(x, odd, pairs)
 #define SECTION(event, work)    \
     do {                        \

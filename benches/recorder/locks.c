@@ -1,14 +1,13 @@
-/* What an uncontended lock and unlock takes in its place, against long loops, which
- * the program times itself by the clock around them.
+/* What an uncontended lock and unlock takes in place, compared with long loops, which the
+ * program times by the clock around them.
  *
  *     locks SECONDS
  *
- * Recorded, blocks of sections around a pair (event 1) and of sections around nothing
- * (event 2) follow each other in random order. What a pair adds to its loop, which
- * has the same stamps in both, is the truth of its place: the clock is read once in
- * thousands of pairs, and neighbouring blocks share the core's speed. Beside it, what
- * a pair takes in a tight loop, between fences, and beside 64 multiplications
- * each of which needs the one before. Prints, ns:
+ * While recorded, blocks of spans around a pair (event 1) and of spans around nothing (event 2)
+ * follow each other in random order. The truth of a pair in place is what it adds to its loop,
+ * which has the same points in both: the clock is read once in thousands of pairs, and
+ * neighbouring blocks share the core's speed. Also measured is a pair in a tight loop, between
+ * fences, and beside 64 multiplications each of which needs the one before. Prints, ns:
  *     in_place tight fenced hidden
  * (medians of differences between neighbouring blocks). */
 #define _GNU_SOURCE

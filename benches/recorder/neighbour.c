@@ -1,5 +1,5 @@
-/* A neighbour: `memory` walks 64 MiB on the CPU given, anything else only
- * spins there. Runs until killed. */
+/* A neighbour: `memory` walks 64 MiB on the given CPU, any other word only spins there. Runs
+ * until killed. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>

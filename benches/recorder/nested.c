@@ -1,14 +1,14 @@
-/* A span around many points, against the same program without them: what `report` takes off
- * for what lies inside. Built once for each way of pointing (-DWAY=n) and once without points
- * (-DWAY=0), run by `cargo xtask bench nested`, in turn.
+/* A span around many points, compared with the same program without them: what `report`
+ * subtracts for the points inside. Built once for each kind of point (-DWAY=n) and once without
+ * points (-DWAY=0), which `cargo xtask bench nested` runs in turn.
  *
  *     nested KIND POINTS SPANS SEED
  *
- * WAY 5 is for -finstrument-functions and `record --functions`: there what lies inside is a
- * function of its own, and so it is in the program without points (-DWAY=0 -DAPART).
+ * WAY 5 is for -finstrument-functions and `record --functions`: there the inner work is a
+ * separate function, and so it is in the program without points (-DWAY=0 -DAPART).
  *
- * Prints the mean ticks of the outer span by fenced readings, and those around nothing; what is
- * over ten times the median, such as interrupts, is left out. */
+ * Prints the mean ticks of the outer span by fenced readings, and those around nothing; ticks
+ * over ten times the median, such as interrupts, are dropped. */
 #include "../../crates/lab/src/dose.h"
 #include "fenced.h"
 #include "undertick.h"
@@ -44,7 +44,7 @@ static struct { uint32_t next, unused[15]; } nodes[NODES];
 static uint64_t slots[SLOTS];
 static uint64_t cells[64];
 
-/* Text of words that come again, and the same deflated. */
+/* Text of repeated words, and the same text deflated. */
 enum { TEXT = 1 << 20, PIECE = 256 };
 static unsigned char text[TEXT], deflated[TEXT + TEXT / 2];
 static z_stream inflating;

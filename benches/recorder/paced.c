@@ -1,5 +1,5 @@
-/* paced SECONDS EVENTS_PER_S_OR_0 THREADS: spans with two stages, so many events per second
- * on each thread, or as many as go. Prints how many events there were. */
+/* paced SECONDS EVENTS_PER_S_OR_0 THREADS: spans with two stages, at that many events per second
+ * on each thread, or as fast as possible. Prints the number of events. */
 #include "undertick.h"
 
 #include <pthread.h>

@@ -1,19 +1,19 @@
-/* Loops as other tools run them, and as our scripts do: why the figures differ.
+/* Loops as other tools run them, and as scripts do: why the figures differ.
  *
  *     peers unix one|two BYTES       a message there and back between two processes on
  *                                    one CPU: over one pair of sockets, or a pair for
- *                                    each way. Prints ns, and switches of the first
- *                                    process, for a round trip.
+ *                                    each direction. Prints ns, and switches of the
+ *                                    first process, for a round trip.
  *     peers fork BYTES TABLES MAPS PAGES
- *                                    fork(2) until it returns, in a process with so much
- *                                    touched memory, in so many places each of which
- *                                    has a page table of its own, and so many mappings
- *                                    more than that, which writes to so many pages
- *                                    before it looks at the clock. Prints ns, mappings,
- *                                    page faults a fork, KiB of page tables.
+ *                                    fork(2) until it returns, in a process with BYTES of
+ *                                    touched memory, in TABLES places each of which has
+ *                                    a separate page table, and MAPS further mappings,
+ *                                    which writes to PAGES pages before it reads the
+ *                                    clock. Prints ns, mappings, page faults a fork,
+ *                                    KiB of page tables.
  *     peers mutex HOLD ALONE         two processes on two CPUs and a mutex: each holds it
- *                                    and lets it alone so long, ns. Prints ns to take it
- *                                    (median), and for one turn (mean).
+ *                                    for HOLD and leaves it for ALONE, ns. Prints ns to
+ *                                    take it (median), and for one turn (mean).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -100,7 +100,7 @@ static void sockets(int two, size_t bytes) {
                (BLOCKS * ROUNDS));
 }
 
-/* Memory in pieces 4 MiB apart: no two of them have their entries in one page table. */
+/* Memory in pieces 4 MiB apart, so that no two of them share a page table. */
 static char *pieces(size_t bytes, int tables) {
     const size_t apart = 4 << 20, each = bytes / (size_t)tables / PAGE * PAGE;
     char *at = mmap(NULL, apart * (size_t)tables, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -116,7 +116,7 @@ static char *pieces(size_t bytes, int tables) {
     return at;
 }
 
-/* A number from the process's `status`, or the lines of its `maps`. */
+/* Returns a number from the process's `status`, or the lines of its `maps`. */
 static long of_process(const char *file, const char *key) {
     char line[512];
     long found = 0;
@@ -159,7 +159,7 @@ static void children(size_t bytes, int tables, int maps, int pages) {
            (double)faults / FORKS, of_process("/proc/self/status", "VmPTE:"));
 }
 
-/* Dependent multiplications: no clock is read while the mutex is held. */
+/* Dependent multiplications, so that no clock is read while the mutex is held. */
 static uint64_t work(uint64_t x, long turns) {
     while (turns-- > 0) {
         x = x * 6364136223846793005u + 1442695040888963407u;
@@ -210,7 +210,7 @@ static void rivals(double hold_ns, double alone_ns) {
         on_cpu(1);
         shared->ready = 1;
         while (!shared->done) {
-            /* Two readings, as the other one has them. */
+            /* Makes two readings, as the other process does. */
             now_ns();
             pthread_mutex_lock(&shared->mutex);
             now_ns();

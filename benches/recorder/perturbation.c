@@ -1,11 +1,11 @@
-/* Loops of about 5 us with points inside, beside the same loops without any, in
- * blocks of the order with, without, without, with. What the points cost is then
- * known from the program's own clock, whatever the recorder switches.
+/* Loops of about 5 us with points inside, beside the same loops without any, in blocks of the
+ * order with, without, without, with. The program's clock shows what the points cost, whatever
+ * the recorder switches.
  *
  *     perturbation latency|throughput|memory POINTS SECONDS
  *
- * Prints, for each four blocks, what was switched (1 all on, 2 some off, 0 it
- * changed meanwhile) and the nanoseconds a loop took with points and without. */
+ * Prints, for each four blocks, what was switched (1 all on, 2 some off, 0 changed during the
+ * blocks) and the nanoseconds of a loop with points and without. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <stdio.h>
@@ -33,7 +33,7 @@ static __attribute__((noinline)) unsigned long latency(unsigned long x, int step
     return x;
 }
 
-/* Four chains beside each other: as many instructions as the core takes. */
+/* Four parallel chains: as many instructions as the core can take. */
 static __attribute__((noinline)) unsigned long throughput(unsigned long x, int steps) {
     unsigned long a = x, b = x + 1, c = x + 2, d = x + 3;
     int i;
@@ -94,7 +94,7 @@ int main(int count, char **words) {
         chain[i] = chain[j];
         chain[j] = other;
     }
-    /* 5 us of work, whatever the machine. */
+    /* 5 us of work, on any machine. */
     for (calls = 0; calls < 40; calls++) {
         start = now_ns();
         for (i = 0; i < 100; i++) x = work(x, steps);

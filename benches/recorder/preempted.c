@@ -1,7 +1,6 @@
-/* Sections of 20 us of counted work on CPU 0, with or without a hog pinned to
- * the same CPU. So many in a thousand, at random, really take eight times as
- * long; how many these were is written to a file. Run by `cargo xtask bench hog`
- * and `bench evidence`. */
+/* Spans of 20 us of counted work on CPU 0, with or without a hog pinned to the same CPU. A
+ * number in a thousand, at random, really take eight times as long; their count is written to a
+ * file. Run by `cargo xtask bench hog` and `bench evidence`. */
 #define _GNU_SOURCE
 #include "../../crates/lab/src/dose.h"
 #include "undertick.h"

@@ -1,4 +1,4 @@
-/* Two threads and a queue of eight places: what waits for whom. Usage: queue ITEMS */
+/* Two threads and a queue of eight places: which waits for which. Usage: queue ITEMS */
 #include "undertick.h"
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* The price of an event and of a span, interleaved with their floors: one clock reading,
- * of a span one that waits for earlier instructions, and one 16-byte store into a mapped
- * ring. Prints one line per block:
+/* The price of an event and of a span, interleaved with their floors. A floor is one clock
+ * reading, for a span one that waits for earlier instructions, and one 16-byte store into a
+ * mapped ring. Prints one line per block:
  *   what  thread  ns_per_unit  events
  * Run by `cargo xtask bench recorder`, with and without a session. */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ static uint64_t *make_floor_ring(void) {
     return (uint64_t *)mmap(NULL, FLOOR_SLOTS * 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 }
 
-/* Never inlined into each other, so that no block profits from its neighbour. */
+/* Not inlined into each other, so that no block profits from its neighbour. */
 #define BLOCK(name, statement)                                              \
     static __attribute__((noinline)) void name(uint64_t *ring, uint32_t n) { \
         uint32_t i;                                                          \

@@ -1,5 +1,5 @@
-/* The price of a sampled span beside a full one, block by block in one run.
- * Prints one line per block:  what  thread  ns_per_span  spans
+/* The price of a sampled span compared with a full one, block by block in one run. Prints one
+ * line per block:  what  thread  ns_per_span  spans
  * Run by `cargo xtask bench sampled`, with and without a session. */
 #define _GNU_SOURCE
 #include "undertick.h"
@@ -13,7 +13,7 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Never inlined into each other, so that no block profits from its neighbour. */
+/* Not inlined into each other, so that no block profits from its neighbour. */
 #define BLOCK(name, statement)                                \
     static __attribute__((noinline)) void name(uint32_t n) { \
         uint32_t i;                                           \

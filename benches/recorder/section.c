@@ -1,6 +1,5 @@
-/* A section of so many dependent steps, each a multiplication and a load from a small
- * table, again and again: its time is proportional to the steps, so 2 % more steps are a
- * slow-down of 2 % whatever the machine does.
+/* A span of dependent steps, each a multiplication and a load from a small table, repeated. Its
+ * time is proportional to the steps, so 2 % more steps are a slow-down of 2 % on any machine.
  *
  *     section STEPS SECTIONS
  *

@@ -1,6 +1,6 @@
-/* THREADS threads write N events together: spans in spans, three deep at most, of 24
- * kinds (eight for each depth), and about 8 in 100 points among them. The durations
- * are those of the writing. Run by `cargo xtask bench kernel`. */
+/* THREADS threads write N events together: nested spans, three deep at most, of 24 kinds (eight
+ * for each depth), with about 8 in 100 points among them. The durations are those of the
+ * writing. Run by `cargo xtask bench kernel`. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <stdio.h>

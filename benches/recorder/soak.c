@@ -1,5 +1,5 @@
-/* THREADS EVENTS SECONDS: so many events a second, all threads together, for so long;
- * says how many it wrote. Each millisecond a thread writes its share of it. */
+/* THREADS EVENTS SECONDS: EVENTS events a second, all threads together, for SECONDS; prints the
+ * number written. Each millisecond a thread writes its share. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <pthread.h>

@@ -2,9 +2,9 @@
  *
  *     threads THREADS AT_ONCE
  *
- * Makes THREADS threads, AT_ONCE of them at a time. Prints for each the ticks of its first
- * begin and of ten spans, by fenced readings. Run by `cargo xtask bench threads`, with and
- * without a session. */
+ * Makes THREADS threads, AT_ONCE of them at a time. Prints for each the ticks of its first begin
+ * and of ten spans, by fenced readings. Run by `cargo xtask bench threads`, with and without a
+ * session. */
 #include "fenced.h"
 #include "undertick.h"
 #include <pthread.h>

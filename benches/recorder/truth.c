@@ -1,7 +1,7 @@
-/* Known truth: doses of counted dependent instructions, 20 ns to 1 ms, inside
- * ordered sections of a loop of about 2 us, with a long chain of the same
- * instructions interleaved. Run by `cargo xtask bench truth`, which compares
- * each section's compensated mean with the chain's price of its dose. */
+/* Known truth: doses of counted dependent instructions, 20 ns to 1 ms, inside ordered spans of a
+ * loop of about 2 us, interleaved with a long chain of the same instructions. Run by `cargo
+ * xtask bench truth`, which compares each span's compensated mean with the chain's price of its
+ * dose. */
 #include "../../crates/lab/src/dose.h"
 #include "undertick.h"
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-/* Two threads that wake each other with futexes: on one CPU, on two busy ones
- * (with somebody of least priority on each), or on two idle ones. A serialised
- * reading stands right before each wake and right after each return. Run by
- * `cargo xtask bench wake`. */
+/* Two threads that wake each other with futexes: on one CPU, on two busy ones (with a thread of
+ * lowest priority on each), or on two idle ones. A serialised reading comes right before each
+ * wake and right after each return. Run by `cargo xtask bench wake`. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <linux/futex.h>

@@ -1,4 +1,4 @@
-//! Other tools' files.
+//! Fuzz targets for other tools' files.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub fn card(bytes: &[u8]) {
     import(Source::Card, bytes);
 }
 
-/// What `perf script` or `babeltrace2` prints, as the first byte says.
+/// Imports the output of `perf script` or `babeltrace2`, selected by the first byte.
 pub fn lines(bytes: &[u8]) {
     match bytes.split_first() {
         Some((b'p', text)) => import(Source::PerfScript, text),
@@ -27,7 +27,7 @@ pub fn lines(bytes: &[u8]) {
     }
 }
 
-/// It is imported, and then can be read to its end, or refused in words.
+/// Asserts that the file is imported and can then be read to its end, or is refused with a message.
 fn import(source: Source, bytes: &[u8]) {
     thread_local! {
         static DIR: tempfile::TempDir = tempfile::tempdir_in(memory()).expect("a directory");
@@ -39,7 +39,7 @@ fn import(source: Source, bytes: &[u8]) {
                 let trace = Trace::open(&out).expect("a trace");
                 let rows: usize = trace.batches().map(|b| b.expect("rows").num_rows()).sum();
                 let kernel = manifest.kernel.map_or(0, |kernel| kernel.rows);
-                // A card's gaps are rows, too; no other source tells of any.
+                // A card's gaps are rows, too; no other source reports gaps.
                 let gaps = rows as u64 - (manifest.events + kernel);
                 assert!(gaps == 0 || (source == Source::Card && manifest.lost > 0));
                 std::fs::remove_dir_all(&out).expect("it can go");
@@ -52,7 +52,7 @@ fn import(source: Source, bytes: &[u8]) {
     });
 }
 
-/// Where files cost little.
+/// Returns a directory where files cost little.
 pub(crate) fn memory() -> PathBuf {
     let shm = PathBuf::from("/dev/shm");
     if shm.is_dir() {

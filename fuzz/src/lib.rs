@@ -1,18 +1,18 @@
-//! What nobody may trust, and what must not happen whatever it holds: a panic, a loop
-//! without an end, memory without a bound.
+//! Untrusted input, and what it must never cause: a panic, a loop without an end, memory without a
+//! bound.
 //!
-//! The same functions are run by libFuzzer (`cargo xtask fuzz`, nightly) and, on the
-//! seeds and on changed seeds, by an ordinary test (`crates/analyze/tests/fuzz.rs`).
+//! libFuzzer runs these functions (`cargo xtask fuzz`, nightly), and an ordinary test runs them on
+//! the seeds and on changed seeds (`crates/analyze/tests/fuzz.rs`).
 
 mod imports;
 mod raw;
 mod ring;
 mod text;
 
-/// A target: its name, which is that of its seeds' directory, and what it does with bytes.
+/// A target: its name, which is that of its seeds' directory, and its function of bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 10] = [
     ("ring", ring::ring),
     ("block", raw::block),
@@ -29,7 +29,7 @@ pub const TARGETS: [Target; 10] = [
 /// Runs a target by its name.
 ///
 /// # Panics
-/// There is none of that name, or it found something.
+/// There is no target of that name, or the target found something.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|(known, _)| *known == name);
     target.expect("a target").1(bytes);

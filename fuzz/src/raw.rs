@@ -1,5 +1,4 @@
-//! Raw blocks, with right checksums: a program cannot write them, but whoever sends a
-//! trace can.
+//! Raw blocks with correct checksums: a program cannot write them, but the sender of a trace can.
 
 use std::path::PathBuf;
 
@@ -10,8 +9,8 @@ use undertick_trace::rows::Rows;
 
 const MAGIC: &[u8] = b"UTB1";
 
-/// Gives the block at the start the length and the checksum that it should have; where
-/// the next one starts.
+/// Corrects the length and the checksum of the block at the start; returns where the next one
+/// starts.
 fn mend(bytes: &mut [u8]) -> Option<usize> {
     let most = bytes.len();
     let head = bytes.get_mut(..block::HEADER_BYTES)?;
@@ -56,7 +55,7 @@ pub fn block(bytes: &[u8]) {
     }
 }
 
-/// A file of blocks; the first byte says whether they are mended.
+/// Reads a file of blocks; the first byte selects whether they are corrected first.
 pub fn raw_file(bytes: &[u8]) {
     let Some((&first, bytes)) = bytes.split_first() else {
         return;
@@ -85,7 +84,7 @@ pub fn raw_file(bytes: &[u8]) {
     assert!(taken <= bytes.len() && groups.share() <= 1.0);
 }
 
-/// One file of this thread's, with other bytes each time.
+/// Writes the bytes to this thread's file.
 fn file(bytes: &[u8]) -> PathBuf {
     thread_local! {
         static DIR: tempfile::TempDir = tempfile::tempdir_in(super::imports::memory()).expect("a directory");

@@ -1,4 +1,4 @@
-//! A ring whose program writes anything anywhere in its header, while it is read.
+//! A ring whose program writes arbitrary values anywhere in its header while it is read.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ const SEGMENTS: u32 = 3;
 const HEAD_WORDS: usize = ring::HEAD_BYTES as usize / 8;
 const WORDS: usize = HEAD_WORDS + SEGMENTS as usize * SEGMENT_BYTES as usize / 8;
 
-/// Fields that the reader looks at.
+/// Fields that the reader uses.
 const FIELDS: [usize; 7] = [
     ring::OFF_HEAD,
     ring::OFF_HEAD,
@@ -21,7 +21,7 @@ const FIELDS: [usize; 7] = [
     ring::OFF_USES + 16,
 ];
 
-/// Eleven bytes are a step: what, how, a number.
+/// Runs steps of ten bytes: kind, field, number.
 pub fn ring(bytes: &[u8]) {
     thread_local! {
         static WORDS_OF_RING: std::cell::RefCell<Vec<u64>> = std::cell::RefCell::new(vec![0; WORDS]);
@@ -53,7 +53,7 @@ fn run(words: &mut [u64], bytes: &[u8]) {
                 memory.field_u64(field).store(number, Ordering::Relaxed);
             }
             1 => {
-                // Likely numbers: a little more than before, whole records.
+                // Likely numbers: a little more than before, in whole records.
                 let field = FIELDS[usize::from(step[1]) % FIELDS.len()];
                 let before = memory.field_u64(field).load(Ordering::Relaxed);
                 let more = before.wrapping_add((number % (2 * SEGMENT_BYTES)) & !15);
@@ -80,7 +80,7 @@ fn run(words: &mut [u64], bytes: &[u8]) {
                 assert!((16..=SEGMENT_BYTES).contains(&chunk.bytes));
                 assert!(chunk.at + chunk.bytes <= u64::from(SEGMENTS) * SEGMENT_BYTES);
                 assert!(chunk.position + chunk.bytes <= head);
-                // A few of them: what there is in memory is not what is tried here.
+                // Reads only a few of them: the content of the records is not tested here.
                 let records = (chunk.bytes / 16).min(64);
                 copied.clear();
                 copied.extend((0..records).map(|r| memory.load_record(chunk.at + 16 * r)));

@@ -1,11 +1,11 @@
-//! What people, programs and other machines write: manifests, tables, names.
+//! Text that people, programs and other machines write: manifests, tables, names.
 
 use std::sync::OnceLock;
 
 use undertick_analyze::{Options, Table, analyze};
 use undertick_trace::read::Trace;
 
-/// A manifest beside the events of a recording: read, and reported where it can be.
+/// Reads a manifest beside the events of a recording, and makes a report where possible.
 pub fn manifest(bytes: &[u8]) {
     const EVENTS: &[u8] = include_bytes!("../seeds/events.parquet");
     static DIR: OnceLock<tempfile::TempDir> = OnceLock::new();
@@ -22,7 +22,7 @@ pub fn manifest(bytes: &[u8]) {
         let text = serde_json::to_string(&report).expect("numbers that JSON has");
         assert!(!text.contains(":NaN") && !text.contains(":inf"));
     }
-    // What a manifest that says "recording" was turned into.
+    // Restores the events after a manifest in the state "recording" was finished.
     if !dir.path().join("raw.utb").exists() {
         std::fs::write(dir.path().join("events.parquet"), EVENTS).expect("room for a file");
     }

@@ -30,7 +30,7 @@ impl Statistic {
     }
 }
 
-/// The numbers of an array of doubles.
+/// Returns the numbers of an array of doubles.
 fn numbers(bytes: &[u8], name: &str) -> PyResult<Vec<f64>> {
     let (values, rest) = bytes.as_chunks::<8>();
     debug_assert!(rest.is_empty());
@@ -61,7 +61,7 @@ fn json(estimate: &Estimate) -> PyResult<String> {
     serde_json::to_string(estimate).map_err(|e| Error::new_err(e.to_string()))
 }
 
-/// An estimate of numbers in the order in which they were measured; `values` are doubles.
+/// Estimates a statistic of `values`, doubles in the order in which they were measured.
 #[pyfunction]
 pub fn estimate(py: Python<'_>, values: &[u8], of: &str, level: f64) -> PyResult<String> {
     let statistic = Statistic::parse(of)?;
@@ -77,7 +77,7 @@ pub fn estimate(py: Python<'_>, values: &[u8], of: &str, level: f64) -> PyResult
     json(&found.ok_or_else(|| InputError::new_err("values: no numbers"))?)
 }
 
-/// The difference `a - b` and the ratio `a / b` (None where it has none), as JSON.
+/// Returns the difference `a - b` and the ratio `a / b` (None where it has none), as JSON.
 #[pyfunction]
 pub fn compare(
     py: Python<'_>,

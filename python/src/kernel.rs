@@ -1,5 +1,5 @@
-//! The analysis in parts, for those who spread it over machines: one [`Kernel`] for each
-//! trace where parts are put together, one where each part is made.
+//! The analysis in shards, to spread it over machines. Each trace takes one [`Kernel`] where
+//! results are merged, and one where each shard is analysed.
 
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use undertick_trace::manifest::Manifest;
 use crate::reports::Report;
 use crate::{Error, InputError};
 
-/// What is sent begins with this: a part made by another version is refused.
+/// Prefix of a shard's result: one made by another version is refused.
 const MARK: &str = concat!(
     "undertick part ",
     env!("CARGO_PKG_VERSION"),
@@ -20,7 +20,7 @@ const MARK: &str = concat!(
     "\n"
 );
 
-/// One analysis of one trace, in parts.
+/// One analysis of one trace, in shards.
 #[pyclass(module = "undertick._native")]
 pub struct Kernel {
     analysis: Option<Analysis>,
@@ -37,8 +37,8 @@ fn over() -> PyErr {
 
 #[pymethods]
 impl Kernel {
-    /// Of the trace with this manifest (its JSON text). `table` is the text of a table
-    /// and the name of its file.
+    /// Prepares the analysis of the trace with this manifest (its JSON text). `table` is the text
+    /// of a table and the name of its file.
     #[new]
     fn new(
         manifest: &str,
@@ -65,7 +65,7 @@ impl Kernel {
         })
     }
 
-    /// How often the trace must be read.
+    /// Returns how often the trace must be read.
     fn passes(&self) -> PyResult<usize> {
         Ok(self.analysis.as_ref().ok_or_else(over)?.passes())
     }
@@ -82,15 +82,15 @@ impl Kernel {
         })
     }
 
-    /// The rows that come now are of a part of the trace, all of whose rings are in no
-    /// other part. `by_ring`: those of each ring come together.
+    /// Begins a shard: the next rows belong to it, and none of its rings is in another shard.
+    /// `by_ring`: the rows of each ring come together.
     fn begin_part(&mut self, by_ring: bool) -> PyResult<()> {
         let analysis = self.analysis.as_mut().ok_or_else(over)?;
         self.worker = Some(analysis.worker(by_ring));
         Ok(())
     }
 
-    /// Takes rows of the part.
+    /// Takes rows of the shard.
     fn push(&mut self, py: Python<'_>, batches: &Bound<'_, PyAny>) -> PyResult<()> {
         let reader = reader(batches)?;
         let worker = self.worker.as_mut();
@@ -103,7 +103,7 @@ impl Kernel {
         })
     }
 
-    /// What the part says, to be sent to where parts are put together.
+    /// Returns the shard's result, as bytes for the machine that merges results.
     fn finish_part<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let worker = self.worker.take();
         let worker = worker.ok_or_else(|| Error::new_err("no part was begun"))?;
@@ -114,7 +114,7 @@ impl Kernel {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Adds what a part says. The same parts in the same order give the same report.
+    /// Merges the result of a shard. The same shards in the same order give the same report.
     fn absorb(&mut self, py: Python<'_>, part: &[u8]) -> PyResult<()> {
         let analysis = self.analysis.as_mut().ok_or_else(over)?;
         let body = part.strip_prefix(MARK.as_bytes()).ok_or_else(|| {
@@ -133,14 +133,14 @@ impl Kernel {
         })
     }
 
-    /// All parts of this pass are there.
+    /// Ends a pass, after all of its shards have been merged.
     fn finish_pass(&mut self, py: Python<'_>) -> PyResult<()> {
         let analysis = self.analysis.as_mut().ok_or_else(over)?;
         py.detach(|| analysis.finish_pass());
         Ok(())
     }
 
-    /// The report, once.
+    /// Returns the report, once.
     fn report(&mut self, py: Python<'_>) -> PyResult<Report> {
         let analysis = self.analysis.take().ok_or_else(over)?;
         py.detach(|| analysis.finish())
@@ -148,14 +148,14 @@ impl Kernel {
             .map_err(input)
     }
 
-    /// What a part that is sent begins with: version and build.
+    /// Returns the prefix of a shard's result: version and build.
     #[staticmethod]
     fn mark() -> &'static str {
         MARK.trim_end()
     }
 }
 
-/// The record batches of whatever has them, by the Arrow PyCapsule interface.
+/// Reads the record batches of any object with the Arrow PyCapsule interface.
 fn reader(batches: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let capsule = batches.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
@@ -169,8 +169,8 @@ fn reader(batches: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
 /// Row groups (part, place), rows, whether the rows of a ring lie together.
 type Piece = (Vec<(usize, usize)>, u64, bool);
 
-/// The pieces of a trace that share no ring, from each part's word on its order and its
-/// row groups.
+/// Returns the shards of a trace, which share no ring. Each part of `parts` states whether its rows
+/// are in order, and its row groups.
 #[pyfunction]
 pub fn pieces(parts: Vec<(bool, Vec<RowGroup>)>) -> Vec<Piece> {
     (groups(&parts).into_iter())

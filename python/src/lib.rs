@@ -1,8 +1,8 @@
-//! What the Python package `undertick` is made of: the recorder's calls, opening traces,
-//! the analysis, the estimators and the command line.
+//! The native module of the Python package `undertick`: the recorder's calls, opening traces, the
+//! analysis, the estimators and the command line.
 //!
-//! A thin layer: what the Rust crates do, in Python's types. `python/undertick` is what
-//! users see; nothing here but the calls of `points` is called by them directly.
+//! It is a thin layer over the Rust crates, in Python's types. Users see `python/undertick`; of
+//! this module they call only `points` directly.
 
 mod estimates;
 mod kernel;
@@ -35,7 +35,7 @@ unsafe extern "C" {
     fn undertick_calibration_of_library(passes: u32, of_functions: c_int) -> u64;
 }
 
-/// The workload of the calibration.
+/// Runs the workload of the calibration.
 fn calibration(passes: u32, of_functions: bool) {
     // SAFETY: of its own process; touches nothing but its own memory.
     std::hint::black_box(unsafe {
@@ -43,9 +43,9 @@ fn calibration(passes: u32, of_functions: bool) {
     });
 }
 
-/// Runs a command line, its first word being the program's name; gives its exit status.
+/// Runs a command line, whose first word is the program's name; returns its exit status.
 ///
-/// `own` are the words that start this command line once more.
+/// `own` are the words that start this command line again.
 #[pyfunction]
 fn command_line(py: Python<'_>, words: Vec<OsString>, own: Vec<OsString>) -> u8 {
     let own = Own {
@@ -57,7 +57,7 @@ fn command_line(py: Python<'_>, words: Vec<OsString>, own: Vec<OsString>) -> u8 
 
 /// Names an event number that native code in this process uses, 0 to 65535.
 ///
-/// What `span`, `event`, `next` and `pair` are called with is named by itself.
+/// `span`, `event`, `next` and `pair` name their events themselves.
 ///
 /// >>> import undertick
 /// >>> undertick.name(7, "flush")
@@ -75,7 +75,7 @@ fn thread_name(name: &str) {
     undertick::thread_name(name);
 }
 
-/// Whether events of this process are being recorded now.
+/// Returns whether events of this process are being recorded now.
 ///
 /// >>> import undertick
 /// >>> undertick.enabled() in (True, False)

@@ -1,14 +1,13 @@
 //! The calls that a program makes while it is measured: `span`, `event`, `next`, `pair`.
 //!
-//! **Method.** These are C functions of Python's own kind, without argument parsing in
-//! between. What stands for a name is found by the address of the string: a string in a
-//! program's text is one object for ever, and one in the cache is held, so that its
-//! address cannot become another's. What stands for a name is never freed, so `with`
-//! makes no object: looking up `__enter__` and `__exit__` gives two callables that were
-//! made with it.
+//! **Method.** These are C functions of Python's native kind, without argument parsing in between.
+//! The span of a name is found by the address of the string. A string in a program's text is one
+//! object for ever. A string in the cache is held, so that its address cannot become another's.
+//! Spans are never freed, so `with` makes no object: looking up `__enter__` and `__exit__` gives
+//! two callables that were made with the span.
 //!
-//! **Caveats.** All state is guarded by the interpreter's lock; a free-threaded
-//! interpreter does not load this module.
+//! **Caveats.** The interpreter's lock guards all state; a free-threaded interpreter does not load
+//! this module.
 
 mod known;
 mod objects;
@@ -55,7 +54,7 @@ unsafe extern "C" fn event(
 }
 
 /// # Safety
-/// As of [`event`].
+/// As for [`event`].
 #[inline(never)]
 unsafe fn event_with_payload(
     arguments: *const *mut PyObject,
@@ -179,7 +178,7 @@ Two readings of the clock with nothing between: what a reading costs, in place.
 >>> undertick.pair(\"reading\")
 ";
 
-/// Adds the functions and the type of spans.
+/// Adds the functions and the type of spans to the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let method = |name: &'static CStr, meth, flags: c_int, doc: &'static CStr| ffi::PyMethodDef {
@@ -271,7 +270,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
 }
 
-/// Says what makes a decorated function of a span and a function.
+/// Sets the function that makes a decorated function of a span and a function.
 #[pyfunction]
 pub fn _set_decorate(decorate: Py<PyAny>) {
     // SAFETY: a function of Python is called with the lock held.

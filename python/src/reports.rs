@@ -23,7 +23,7 @@ impl Report {
 
 #[pymethods]
 impl Report {
-    /// From the JSON that `undertick report --json` or `undertick run --json` printed.
+    /// Reads the JSON that `undertick report --json` or `undertick run --json` printed.
     #[new]
     fn from_json(text: &str) -> PyResult<Self> {
         serde_json::from_str(text)
@@ -31,17 +31,17 @@ impl Report {
             .map_err(|e| InputError::new_err(format!("not a report of undertick: {e}")))
     }
 
-    /// The document.
+    /// Returns the document as JSON.
     fn json(&self) -> PyResult<String> {
         serde_json::to_string_pretty(&self.0).map_err(|e| Error::new_err(e.to_string()))
     }
 
-    /// A page by itself.
+    /// Returns a self-contained page.
     fn html(&self, py: Python<'_>) -> String {
         py.detach(|| html::render(&self.0))
     }
 
-    /// As the terminal shows it.
+    /// Returns the text that the terminal shows.
     fn text(&self, columns: usize) -> String {
         let options = terminal::Options {
             columns,
@@ -50,7 +50,7 @@ impl Report {
         terminal::render(&self.0, options)
     }
 
-    /// One row for each interval.
+    /// Returns one row for each interval.
     fn intervals(&self) -> PyResult<Batches> {
         table(&self.0.intervals)
             .map(Batches::table)
@@ -61,7 +61,7 @@ impl Report {
 /// A figure of an interval.
 type OfInterval<'a> = &'a dyn Fn(&IntervalReport) -> Option<Estimate>;
 
-/// The intervals as columns; what is not known is null.
+/// Returns the intervals as columns; an unknown value is null.
 fn table(intervals: &[IntervalReport]) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let counts = |of: fn(&IntervalReport) -> u64| -> ArrayRef {
         let values = intervals
@@ -115,7 +115,7 @@ fn table(intervals: &[IntervalReport]) -> Result<RecordBatch, arrow_schema::Arro
     }))
 }
 
-/// A word of the document, as its JSON has it.
+/// Returns a value of an enumeration in the document, as its JSON has it.
 fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -123,8 +123,8 @@ fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-/// Two documents beside each other: each its JSON and what it is called in errors. Gives
-/// the comparison as JSON and as text.
+/// Compares two documents, each given as its JSON and its name in errors. Returns the comparison as
+/// JSON and as text.
 #[pyfunction]
 pub fn compare_documents(
     py: Python<'_>,

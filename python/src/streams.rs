@@ -1,5 +1,5 @@
-//! Record batches for other libraries, by the Arrow PyCapsule interface: pointers are
-//! handed over, nothing is copied.
+//! Record batches for other libraries, by the Arrow PyCapsule interface, which passes pointers and
+//! copies nothing.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -23,24 +23,24 @@ pub struct Batches(Source);
 enum Source {
     /// Rows of a trace with that mode.
     Rows { trace: Arc<Trace>, mode: i8 },
-    /// Spans that were kept: the files, in their order.
+    /// Stored spans: their files, in order.
     Files {
         files: Vec<PathBuf>,
         schema: SchemaRef,
-        /// Whose files they are.
+        /// The spans that own the files.
         spans: Arc<Spans>,
     },
-    /// What is in memory.
+    /// A batch in memory.
     Table(RecordBatch),
 }
 
 impl Batches {
-    /// The program's rows of a trace, or the kernel's.
+    /// Returns the program's rows of a trace, or the kernel's.
     pub const fn rows(trace: Arc<Trace>, mode: i8) -> Self {
         Self(Source::Rows { trace, mode })
     }
 
-    /// The Parquet files of a directory of spans.
+    /// Returns the Parquet files of a directory of spans.
     ///
     /// # Errors
     /// The directory cannot be read, or holds none.
@@ -63,7 +63,7 @@ impl Batches {
         }))
     }
 
-    /// A table of one batch.
+    /// Returns a table of one batch.
     pub const fn table(batch: RecordBatch) -> Self {
         Self(Source::Table(batch))
     }
@@ -91,7 +91,7 @@ impl Batches {
 
 #[pymethods]
 impl Batches {
-    /// A stream of record batches; `requested_schema` is not followed, as the interface
+    /// Returns a stream of record batches; `requested_schema` is not followed, as the interface
     /// allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
@@ -126,11 +126,11 @@ type Rest = Box<dyn Iterator<Item = Result<RecordBatch, TraceError>> + Send>;
 
 /// Rows of one mode, batch by batch.
 struct Rows {
-    /// Borrows from `_trace`, so it stands before it: dropped first.
+    /// Borrows from `_trace`, so it is declared first: fields are dropped in order.
     rest: Rest,
     _trace: Arc<Trace>,
     mode: i8,
-    /// Parts of a batch that are still to be given, last first.
+    /// Pieces of a batch that are still to be returned, last first.
     parts: Vec<RecordBatch>,
 }
 
@@ -172,14 +172,14 @@ impl RecordBatchReader for Rows {
     }
 }
 
-/// A regular file, without waiting for anything.
+/// Opens a regular file; never blocks.
 fn opened(path: &Path) -> Result<File, ArrowError> {
     undertick_trace::input::open(path).map_err(|e| ArrowError::ParquetError(e.to_string()))
 }
 
 /// Spans, file by file.
 struct Files {
-    /// They stay as long as they are read.
+    /// Keeps the files in place while they are read.
     _spans: Arc<Spans>,
     rest: std::vec::IntoIter<PathBuf>,
     now: Option<ParquetRecordBatchReader>,
@@ -187,7 +187,7 @@ struct Files {
 }
 
 impl Files {
-    /// The next batch of the file that is open, or of the next one.
+    /// Reads the next batch of the open file, or of the next file.
     fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         loop {
             if let Some(batch) = self.now.as_mut().and_then(Iterator::next) {
@@ -216,7 +216,7 @@ impl RecordBatchReader for Files {
     }
 }
 
-/// The stretches of a batch with that mode, last first: views, no copies.
+/// Returns the stretches of a batch with that mode, last first: views, no copies.
 fn of_mode(batch: &RecordBatch, mode: i8) -> Vec<RecordBatch> {
     let modes = batch
         .column(schema::MODE)

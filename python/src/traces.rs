@@ -20,7 +20,7 @@ use crate::{Error, InputError};
 #[pyclass(frozen, module = "undertick._native")]
 pub struct Trace {
     trace: Arc<read::Trace>,
-    /// Spans made for this object, by the options that they were made with.
+    /// Spans made for this object, by the options with which they were made.
     spans: Mutex<HashMap<String, Arc<Spans>>>,
 }
 
@@ -38,22 +38,22 @@ impl Trace {
             .map_err(of_trace)
     }
 
-    /// Everything that is not an event, as JSON.
+    /// Returns everything that is not an event, as JSON.
     fn manifest(&self) -> PyResult<String> {
         serde_json::to_string(&self.trace.manifest).map_err(|e| Error::new_err(e.to_string()))
     }
 
-    /// The program's rows.
+    /// Returns the program's rows.
     fn events(&self) -> Batches {
         Batches::rows(Arc::clone(&self.trace), 0)
     }
 
-    /// The kernel's rows.
+    /// Returns the kernel's rows.
     fn kernel(&self) -> Batches {
         Batches::rows(Arc::clone(&self.trace), 1)
     }
 
-    /// What `undertick report` finds; `table` is the text of a table and its name.
+    /// Returns the report, as `undertick report` does; `table` is the text of a table and its name.
     #[pyo3(signature = (table, confidence, cull, compensate))]
     fn report(
         &self,
@@ -71,7 +71,7 @@ impl Trace {
         .map(Report::new)
     }
 
-    /// The spans one by one.
+    /// Returns the spans one by one.
     #[pyo3(signature = (table, cull, compensate))]
     fn spans(
         &self,
@@ -84,7 +84,7 @@ impl Trace {
         Batches::parts(spans).map_err(|e| Error::new_err(e.to_string()))
     }
 
-    /// The directory of the spans that a report finds, which is there as long as this object.
+    /// Returns the directory of the spans of a report, which exists as long as this object.
     fn spans_dir(&self, py: Python<'_>) -> PyResult<PathBuf> {
         let spans = self.found(py, None, "auto", "auto")?;
         Ok(spans.dir().to_owned())
@@ -92,7 +92,7 @@ impl Trace {
 }
 
 impl Trace {
-    /// The spans that are kept beside the events, or those made for this object.
+    /// Returns the spans that are stored with the events, or those made for this object.
     fn found(
         &self,
         py: Python<'_>,
@@ -134,49 +134,48 @@ fn options(
     })
 }
 
-/// The text of a table.
+/// Returns the text of a table.
 #[pyfunction]
 pub fn read_table(path: PathBuf) -> PyResult<String> {
     input::text(&path, input::Kind::TABLE).map_err(of_trace)
 }
 
-/// The text of a document that was printed with `--json`.
+/// Returns the text of a document that was printed with `--json`.
 #[pyfunction]
 pub fn read_document(path: PathBuf) -> PyResult<String> {
     input::text(&path, input::Kind::DOCUMENT).map_err(of_trace)
 }
 
-/// A text from a program or a file in one line, harmless to show on a terminal.
+/// Returns a text from a program or a file in one line that is safe to print on a terminal.
 #[pyfunction]
 pub fn shown(text: &str) -> Cow<'_, str> {
     undertick_text::clean(text)
 }
 
-/// A message of several lines, harmless to show on a terminal.
+/// Returns a message of several lines that is safe to print on a terminal.
 #[pyfunction]
 pub fn shown_lines(text: &str) -> Cow<'_, str> {
     undertick_text::clean_lines(text)
 }
 
-/// A cell of comma-separated values that holds text: with its quotes, harmless to show, and no
-/// formula.
+/// Returns a text as a cell of comma-separated values: quoted, safe to print, and no formula.
 #[pyfunction]
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     undertick_text::csv_cell(text)
 }
 
-/// How often Ctrl-C is looked for.
+/// Interval between checks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Does work on a thread of its own, so that Ctrl-C ends the waiting for it; it then goes on
-/// unheard until it is done or the process ends.
+/// Does work on another thread, so that Ctrl-C ends the wait for it. The work then goes on until it
+/// is done or the process ends.
 fn waited<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, mut result) = channel();
     std::thread::spawn(move || {
-        // Nobody hears it after Ctrl-C.
+        // After Ctrl-C nothing receives it.
         let _ = sender.send(work());
     });
     loop {
@@ -194,7 +193,7 @@ fn waited<T: Send + 'static>(
     }
 }
 
-/// The exception for what a trace's reading says.
+/// Returns the exception for an error in reading a trace.
 pub fn of_trace(error: undertick_trace::TraceError) -> PyErr {
     match error.exit_status() {
         2 => InputError::new_err(error.to_string()),

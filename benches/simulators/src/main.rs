@@ -3,8 +3,8 @@
 //!     simulators race ROUNDS EVENTS    lines: round scenario simulator events seconds result
 //!     simulators scale CMS SECONDS     one line: events, seconds, peak memory
 //!
-//! All draw from the same generator by the same law. Each scenario counts the events
-//! that its simulator delivered, and gives a result that must be the same for all.
+//! All draw from the same generator by the same law. Each scenario counts the events that its
+//! simulator delivered, and its result must be the same for all.
 
 mod desque_side;
 mod nexosim_side;
@@ -15,7 +15,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, Exp1};
 use std::time::Instant;
 
-/// What a simulator did.
+/// The result of a simulator.
 struct Ran {
     events: u64,
     /// Mean number that an arrival found (M/M/1), or the last moment (timers), ns.
@@ -39,7 +39,7 @@ impl Times {
 }
 
 const SERVICE_NS: f64 = 0.8e9;
-/// So long that two events of one nanosecond are next to impossible: simulators order
+/// Mean interval, so long that two events in one nanosecond are nearly impossible: simulators order
 /// them differently.
 const GAP_NS: f64 = 1e9;
 const TIMERS: u64 = 1_000;
@@ -68,7 +68,8 @@ impl Queue {
         }
     }
 
-    /// Time to the next arrival, and time to this one's departure if it is served now.
+    /// Returns the time to the next arrival, and the time to this one's departure if it is served
+    /// now.
     #[inline]
     fn arrive(&mut self) -> (Option<u64>, Option<u64>) {
         self.events += 1;
@@ -81,7 +82,7 @@ impl Queue {
         (next, departs)
     }
 
-    /// Time to the next departure.
+    /// Returns the time to the next departure.
     #[inline]
     fn depart(&mut self) -> Option<u64> {
         self.events += 1;

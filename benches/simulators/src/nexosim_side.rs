@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{GAP_NS, Queue, Ran, TIMERS, Times};
 
-/// Where a model leaves what came out of it.
+/// Where a model leaves its result.
 type Out = Arc<Mutex<Option<Ran>>>;
 
 #[derive(Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Undertick's engine, and its machine.
+//! Undertick's engine, and its simulated machine.
 
 use std::time::Instant;
 
@@ -57,12 +57,12 @@ pub fn timers(events: u64) -> Ran {
     }
 }
 
-/// So many Cms in clusters of ten, all of which read one clock.
+/// Simulates `cms` Cms in clusters of ten, all of which read one clock.
 pub fn scale(cms: u64, seconds: u64) {
     let mut parameters = Parameters::published();
     let clusters = cms as usize / 10;
     parameters.topology.clusters = clusters;
-    // Those with a clock are left out, so one cluster more.
+    // Those with a clock are left out, so there is one cluster more.
     parameters.topology.clusters += 1;
     parameters.workload.reader_clusters = (1..=parameters.topology.clusters).collect();
     let loops = ReadingLoops {
@@ -77,7 +77,7 @@ pub fn scale(cms: u64, seconds: u64) {
     println!("scale undertick {events:.0} {took} {}", peak_kib());
 }
 
-/// Most memory that this process ever had, KiB.
+/// Returns the most memory that this process has had, KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

@@ -1,10 +1,10 @@
-//! How many events a second one CPU takes from raw blocks.
+//! Prints how many events per second one CPU processes from raw blocks.
 //!
-//! `raw TRACE.ut [ROUNDS]` makes a raw file of a trace's events, as a collector would,
-//! and prints the events and the seconds of each round: of decoding alone, of a plain pass
-//! (decoded, paired on a stack; count, sum, least, most and a histogram of each event's
-//! durations), of one that keeps what intervals need instead, and of the analysis, in turn.
-//! Run by `cargo xtask bench kernel`.
+//! `raw TRACE.ut [ROUNDS]` makes a raw file of a trace's events, as a collector would, and prints
+//! the events and the seconds of each round. A round runs, in turn, decoding alone; a plain pass
+//! (decoded, paired on a stack; count, sum, minimum, maximum and a histogram of each event's
+//! durations); a pass that also stores what intervals need; and the analysis. Run by `cargo xtask
+//! bench kernel`.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -29,7 +29,7 @@ fn column<T: ArrowPrimitiveType>(batch: &RecordBatch, column: usize) -> &[T::Nat
     batch.column(column).as_primitive::<T>().values()
 }
 
-/// The record of a row, as it was written.
+/// Returns the record of a row, as it was written.
 fn record(batch: &RecordBatch, row: usize) -> Result<[u64; 2], Box<dyn Error>> {
     let cpu = column::<Int16Type>(batch, schema::CPU)[row];
     let record = Record {
@@ -82,7 +82,8 @@ fn write_raw(trace: &Trace, path: &Path) -> Result<u64, Box<dyn Error>> {
     Ok(events)
 }
 
-/// Rows of blocks one after the other, which `take` sees with the number of their ring.
+/// Decodes blocks one after the other, and passes their rows to `take` with the number of their
+/// ring.
 fn decode(raw: &Path, mut take: impl FnMut(u32, &RowsOfRing<'_>)) -> Result<u64, Box<dyn Error>> {
     let mut groups = RawGroups::open(raw)?;
     let mut rows = Rows::default();
@@ -103,7 +104,7 @@ fn decode(raw: &Path, mut take: impl FnMut(u32, &RowsOfRing<'_>)) -> Result<u64,
     Ok(events)
 }
 
-/// What is kept of an event's durations by a plain pass.
+/// Figures of an event's durations from a plain pass.
 #[derive(Clone)]
 struct Kept {
     n: u64,
@@ -136,7 +137,7 @@ impl Kept {
     }
 }
 
-/// The least that can be asked: durations by event, of what begins and ends in its order.
+/// The smallest useful work: durations by event, if begins and ends are properly nested.
 fn plain<K: Clone>(
     raw: &Path,
     none: K,
@@ -205,7 +206,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let nested: u64 = (report.intervals.iter())
             .filter(|i| i.kind == IntervalKind::Nested)
-            // The plain pass does not know who was descheduled.
+            // The plain pass ignores deschedules.
             .map(|i| i.count + i.culled.count)
             .sum();
         if nested != pairs {

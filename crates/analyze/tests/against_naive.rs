@@ -1,5 +1,5 @@
-//! Random traces against a matcher that knows no stack: quadratic, and written
-//! from the rule alone.
+//! Compares random traces with a matcher without a stack: quadratic, and written from the rule
+//! alone.
 
 mod support;
 
@@ -13,8 +13,7 @@ use undertick_analyze::{Cull, Options, Table};
 use undertick_trace::manifest::{Calibration, Manifest};
 use undertick_trace::schema::Kind;
 
-/// What the report must say of one interval.
-/// No total is below nothing: a clock that goes back leaves none.
+/// Total of an interval whose sum would be below 0, as when a clock goes back.
 const NONE: i64 = i64::MIN;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,9 +25,9 @@ struct Expected {
     starts: u64,
     ends: u64,
     negative: u64,
-    /// Inner readings of the kept ones.
+    /// Inner readings of the kept samples.
     inner: i64,
-    /// And of those dropped.
+    /// Inner readings of the dropped samples.
     culled_inner: i64,
 }
 
@@ -48,9 +47,9 @@ fn ended(row: &Row) -> Option<i64> {
     is(row, &[Kind::End, Kind::EndOrdered, Kind::Next]).then_some(i64::from(row.event))
 }
 
-/// The start that row `e` closes: the latest of its event since the last gap
-/// that no earlier end has closed or passed over. An end f with start m(f)
-/// uses up every start from m(f) up to f.
+/// Returns the start that row `e` closes: the latest of its event since the last gap that no
+/// earlier end has closed or passed over. An end f with start m(f) uses up every start from m(f) up
+/// to f.
 fn naive_starts(rows: &[Row]) -> Vec<Option<usize>> {
     let mut start_of: Vec<Option<usize>> = vec![None; rows.len()];
     for e in 0..rows.len() {
@@ -70,11 +69,11 @@ fn readings(row: &Row) -> i64 {
     i64::from(is(row, &[Kind::Pair])) + 1
 }
 
-/// As the recorder marks a begin or an end whose reading waited for nothing.
+/// The recorder's mark of a begin or an end whose reading waited for nothing.
 const UNORDERED: i64 = 1 << 31;
 
-/// Plain cost 10, ordered 30, of one that waits for nothing 8, any mixture 20; inside,
-/// an event or a reading that waits for nothing 8, other plain ones 6, ordered 20.
+/// Costs: plain 10, ordered 30, a reading that waits for nothing 8, any mixture 20. Inside: an
+/// event or a reading that waits for nothing 8, other plain ones 6, ordered 20.
 fn cost(first: &Row, inner: &[Row], last: &Row) -> i64 {
     let ordered = |r: &Row| is(r, &[Kind::BeginOrdered, Kind::EndOrdered]);
     let unordered = |r: &Row| {
@@ -101,7 +100,7 @@ fn naive(rings: &[Vec<Row>], cull: bool) -> BTreeMap<String, Expected> {
         let x = out.entry(name).or_default();
         let raw = rows[e].ts - rows[s].ts;
         x.negative += u64::from(raw < 0);
-        // Totals are of all samples.
+        // Totals include all samples.
         x.total += raw - cost(&rows[s], &rows[s + 1..e], &rows[e]);
         let inner = rows[s + 1..e].iter().map(readings).sum::<i64>();
         if cull && rows[s + 1..=e].iter().any(|r| r.descheduled == 1) {
@@ -143,7 +142,7 @@ fn naive(rings: &[Vec<Row>], cull: bool) -> BTreeMap<String, Expected> {
             }
         }
     }
-    // No more than one in ten may go: else all stay.
+    // At most one in ten may be dropped; otherwise all stay.
     for x in out.values_mut() {
         if 10 * x.culled > x.kept + x.culled {
             x.kept += std::mem::take(&mut x.culled);
@@ -151,7 +150,7 @@ fn naive(rings: &[Vec<Row>], cull: bool) -> BTreeMap<String, Expected> {
         }
         x.culled_inner = 0;
     }
-    // No total below nothing, unless the clock itself went back.
+    // No total is below 0, unless the clock went back.
     for x in out.values_mut().filter(|x| x.negative == 0) {
         x.total = x.total.max(0);
     }
@@ -163,7 +162,7 @@ fn naive(rings: &[Vec<Row>], cull: bool) -> BTreeMap<String, Expected> {
 
 fn random_ring(rng: &mut ChaCha8Rng, ring: i32) -> Vec<Row> {
     let mut ts = rng.random_range(0..1000);
-    // In some traces so many are hit that all stay.
+    // In some traces so large a share is flagged that all stay.
     let flag_in = [12, 60][rng.random_range(0..2)];
     (0..rng.random_range(0..120))
         .map(|_| {
@@ -188,7 +187,7 @@ fn random_ring(rng: &mut ChaCha8Rng, ring: i32) -> Vec<Row> {
         .collect()
 }
 
-/// Chunks of the rings, in any interleaving that keeps each ring's order.
+/// Returns chunks of the rings in a random interleaving that preserves each ring's order.
 fn interleaved(rng: &mut ChaCha8Rng, rings: &[Vec<Row>]) -> Vec<Row> {
     let mut at = vec![0; rings.len()];
     let mut rows = Vec::new();
@@ -251,7 +250,7 @@ fn agrees_with_the_naive_matcher() {
             }
         }
     }
-    // The traces did hold what they were made to hold.
+    // The traces contained what they were made to contain.
     let least = [seen.kept, seen.starts, seen.ends].into_iter().min();
     assert!(
         least > Some(5000) && seen.negative > 100 && seen.culled > 100,
@@ -259,8 +258,8 @@ fn agrees_with_the_naive_matcher() {
     );
 }
 
-/// Messages: per key the k-th start with the k-th end, in the order of rings
-/// that send or receive that key.
+/// Messages: for each key the k-th start matches the k-th end, in the order of the rings that send
+/// or receive the key.
 #[test]
 fn messages_agree_with_zipped_lists() {
     let table = Table::parse(

@@ -1,6 +1,6 @@
-//! `--compensate` on traces whose readings' costs are known: a clock behind a
-//! load that changes slowly, so that a pair tells its neighbour's cost. The
-//! truth is the work that the generator put in.
+//! `--compensate` on traces whose reading costs are known. The clock has a load that changes
+//! slowly, so a pair shows the cost of its neighbour. The truth is the work that the generator put
+//! in.
 
 mod support;
 
@@ -16,10 +16,9 @@ use undertick_trace::schema::Kind;
 /// Ticks of work in every span.
 const WORK: i64 = 50;
 
-/// Spans whose readings cost 20 + load ticks, the load a random walk between 0
-/// and 40 that moves by at most 2 between spans; each carries its pairs (which
-/// cost the same, give or take one tick) or has `ut_pair`s around it; a sampler
-/// in ring 1 reads between spans.
+/// Makes spans whose readings cost 20 + load ticks. The load is a random walk between 0 and 40 that
+/// moves by at most 2 between spans. Each span carries its pairs (which cost the same, give or take
+/// one tick) or has `ut_pair`s around it. A sampler in ring 1 reads between spans.
 fn spans(seed: u64, n: usize, carried: bool) -> Vec<support::Row> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut load = 20;
@@ -52,8 +51,8 @@ fn compensated(manifest: &Manifest, rows: &[support::Row], compensate: Compensat
     report(manifest, &options, rows)
 }
 
-/// Pairs that have nothing to do with their span: by themselves they make 100 ticks, give or
-/// take 2, scatter more. Then each span is less by their mean.
+/// The pairs are independent of their span: subtracting them would make 100 ticks, give or take 2,
+/// scatter more. Each span is then reduced by their mean.
 #[test]
 fn what_makes_it_scatter_more_is_refused() {
     let mut random = ChaCha8Rng::seed_from_u64(3);
@@ -92,8 +91,8 @@ fn what_makes_it_scatter_more_is_refused() {
     );
 }
 
-/// By hand: 100 ticks between pairs of 20 and 30: 75 by pairs; by the mean of
-/// all four carried pairs (20, 30, 40, 50: 35), 65 and 165.
+/// By hand: 100 ticks between pairs of 20 and 30 are 75 by pairs. The mean of all four carried
+/// pairs (20, 30, 40, 50) is 35, and gives 65 and 165.
 #[test]
 fn pairs_and_their_mean_by_hand() {
     let rows = [
@@ -126,9 +125,9 @@ fn half_ticks_add_up() {
     assert!((interval(&found, "event 1").total_ns.unwrap() - 232.5).abs() < 1e-9);
 }
 
-/// Every method comes out at the work; long-term averaging leaves the load's
-/// scatter (k = 1, an sd of about 11), pairs take it out: sd below 2. A mean of
-/// 4000 samples within one tick of scatter is right within 0.1.
+/// Every method finds the work. Long-term averaging leaves the load's scatter (k = 1, a standard
+/// deviation of about 11), and pairs remove it: below 2. A mean of 4000 samples with one tick of
+/// scatter is right within 0.1.
 #[test]
 fn every_method_finds_the_work() {
     for carried in [true, false] {
@@ -199,7 +198,7 @@ fn fitted_shares_by_hand() {
     assert_eq!(span.total_ns, Some(75.0 + 78.5));
     let cost = span.compensation.cost.clone().unwrap();
     assert_eq!(cost.value, 23.25);
-    // The constant may be wrong by 1 either way.
+    // The constant is uncertain by 1 either way.
     assert_eq!(
         (cost.interval.lo, cost.interval.hi),
         (Some(22.25), Some(24.25))
@@ -213,8 +212,8 @@ fn fitted_shares_by_hand() {
     assert_eq!(auto("long-term"), (120.0, "calibrated".into()));
 }
 
-/// A pair of 500 counts as 60 in its own sample: 5 + 15 + 15; of the drift it
-/// says nothing: the other sample's 25 and 25 are the calibration's.
+/// A pair of 500 counts as 60 in its sample: 5 + 15 + 15. It does not affect the drift: the other
+/// sample's 25 and 25 are the calibration's.
 #[test]
 fn a_pair_that_was_hit_is_held_at_the_fence() {
     let rows = [
@@ -228,11 +227,10 @@ fn a_pair_that_was_hit_is_held_at_the_fence() {
     assert_eq!(interval(&found, "event 1").total_ns, Some(65.0 + 76.25));
 }
 
-/// Pairs of 29 where the calibration had 25: readings have become dearer by 4,
-/// spans by one and a half times that. The constant's 40 becomes 46; with shares
-/// of 0.75 the samples have had 3 of the 6 already. A third of what is put right
-/// widens the interval. Where the last pairs show 1 only, that counts; where they
-/// show the opposite, nothing does.
+/// Pairs of 29 where the calibration had 25: readings cost 4 more, and spans one and a half times
+/// that. The constant's 40 becomes 46; with shares of 0.75 the samples have had 3 of the 6 already.
+/// A third of the correction widens the interval. Where the last pairs show only 1, that counts;
+/// where they show the opposite, nothing is corrected.
 #[test]
 fn a_drift_of_the_readings_is_followed() {
     let figures = |chosen, first, last| {
@@ -265,7 +263,7 @@ fn a_drift_of_the_readings_is_followed() {
     assert_eq!(figures("long-term", 29, 24), (40.0, 1.0, 60.0));
 }
 
-/// A known bias of published pairs is not taken off, but in the interval.
+/// A known bias of published pairs is not subtracted, but widens the interval.
 #[test]
 fn what_pairs_leave_is_in_the_interval() {
     let rows: Vec<_> = (0..64)
@@ -315,8 +313,8 @@ fn a_trace_without_pairs_says_so() {
     assert!(error.contains("calibration"), "{error}");
 }
 
-/// Pairs of the program's own threads only: no sampler, nothing subtracted,
-/// and the report says so.
+/// Only the program's threads have pairs: without a sampler nothing is subtracted, and the report
+/// says so.
 #[test]
 fn samples_without_pairs_are_counted() {
     let rows: Vec<_> = spans(6, 50, false)

@@ -1,4 +1,4 @@
-//! Culling and compensation, every expected number by hand.
+//! Dropping and compensation, every expected number by hand.
 
 mod support;
 
@@ -24,9 +24,8 @@ fn calibrated() -> Manifest {
     }
 }
 
-/// 1 holds 2, and the flag comes with the end of 2: both were hit. A flag on a
-/// begin belongs to the time before it. A flag inside, between two spans of 2,
-/// hits 1 only.
+/// 1 contains 2, and the flag comes with the end of 2: both were disturbed. A flag on a begin
+/// belongs to the time before it. A flag inside 1, between two spans of 2, disturbs 1 only.
 fn flagged() -> Vec<Row> {
     vec![
         begin(0, 1),
@@ -47,7 +46,8 @@ fn flagged() -> Vec<Row> {
     ]
 }
 
-/// What was hit, with 27 more executions of 1 and 57 of 2 that nothing hit: of 10 ticks each.
+/// The disturbed spans, with 27 more executions of 1 and 57 of 2 that are undisturbed, of 10 ticks
+/// each.
 fn hit_among_many() -> Vec<Row> {
     let mut rows = flagged();
     for i in 0..27 {
@@ -61,7 +61,7 @@ fn hit_among_many() -> Vec<Row> {
 #[test]
 fn descheduled_samples_are_dropped_with_their_enclosing_ones() {
     let r = plain(&hit_among_many());
-    // Totals are of all: 40, 30, 31 and 20, 10, 8, 9, and the many.
+    // Totals include all samples: 40, 30, 31 and 20, 10, 8, 9, and the undisturbed ones.
     exact(&r, "event 1", (28, 40.0 + 30.0 + 31.0 + 270.0, 0, 0));
     exact(&r, "event 2", (57, 20.0 + 10.0 + 8.0 + 9.0 + 540.0, 0, 0));
     let one = interval(&r, "event 1");
@@ -88,7 +88,7 @@ fn descheduled_samples_are_dropped_with_their_enclosing_ones() {
     );
 }
 
-/// Two of three are hit: without them next to nothing would be left to look at.
+/// Two of three are disturbed: without them too few would remain.
 #[test]
 fn too_many_to_be_dropped_stay() {
     let r = plain(&flagged());
@@ -106,7 +106,7 @@ fn too_many_to_be_dropped_stay() {
         one.notes
     );
     assert!(warned(&r, "culled_share").is_none());
-    // One in ten may go, and no more: 27 others and 3 hit, 26 and 3.
+    // At most one in ten may be dropped: of 27 others and 3 disturbed ones 3, of 26 and 3 none.
     for (others, dropped) in [(27, 3), (26, 0)] {
         let rows: Vec<Row> = (0..others + 3)
             .flat_map(|i| {
@@ -155,7 +155,7 @@ fn unknown_flags_keep_the_sample() {
     );
 }
 
-/// Least 10: over 40 goes, 40 stays (TRAMS: *over* 4 times the least).
+/// The smallest is 10: samples over 40 are dropped, 40 stays (TRAMS: *over* 4 times the smallest).
 #[test]
 fn ratio_drops_what_is_over_it() {
     let rows: Vec<Row> = [25, 10, 40, 41, 400]
@@ -176,12 +176,12 @@ fn ratio_drops_what_is_over_it() {
         (2, 2, 5)
     );
     assert!(warned(&r, "culled_by_ratio").is_some());
-    // Frequencies are of one pass, not two.
+    // Frequencies count one pass, not two.
     assert_eq!(frequency(&r, "event 1").count, 5);
     assert_eq!(r.trace.events, 10);
 }
 
-/// A least of zero: the ratio is of one step (here 26): 104 stays, 130 goes.
+/// The smallest is 0, so the ratio refers to one step (here 26): 104 stays, 130 is dropped.
 #[test]
 fn ratio_of_nothing_is_of_one_step() {
     let mut m = manifest();
@@ -247,8 +247,8 @@ fn cost_by_kind_of_reading() {
     assert_eq!(reads, [Reads::Ordered, Reads::Mixed, Reads::Plain]);
 }
 
-/// Stages are plain spans: 15 - 10. Between the readings of two events lies one event's
-/// cost: 40 - 8 - 8.
+/// Stages are plain spans: 15 - 10. Between the readings of two events lies the cost of one event:
+/// 40 - 8 - 8.
 #[test]
 fn cost_of_stages_and_periods() {
     let r = report(
@@ -267,8 +267,8 @@ fn cost_of_stages_and_periods() {
     exact(&r, "event 5 (period)", (1, 24.0, 0, 0));
 }
 
-/// A cost above the sample leaves nothing of the mean, which is said, and the single result
-/// as it is. Pairs are the cost itself.
+/// A cost above the sample leaves no mean, and a note says so; the single result stays as it is.
+/// Pairs are the cost itself.
 #[test]
 fn no_mean_below_nothing_and_pairs_untouched() {
     let r = report(
@@ -293,7 +293,7 @@ fn no_mean_below_nothing_and_pairs_untouched() {
     exact(&r, "event 2", (1, 40.0 - 10.0 - 16.0, 0, 0));
 }
 
-/// A cost of 10.25 ticks: single samples lose 10, the mean 10.25.
+/// For a cost of 10.25 ticks single samples lose 10, the mean 10.25.
 #[test]
 fn fractions_of_a_tick_are_exact_in_the_mean() {
     let mut c = calibration();
@@ -313,8 +313,8 @@ fn fractions_of_a_tick_are_exact_in_the_mean() {
     assert_eq!(i.total_ns, Some(50.0 * 90.25));
 }
 
-/// Empty says 20 +- 1, dosed 10 +- 1: the cost is 9..21, its middle 15, so the
-/// mean of 100 equal samples of 100 is 85 with 79..91 and a little.
+/// The empty span gives 20 +- 1, the dosed one 10 +- 1: the cost is 9..21, its middle 15. The mean
+/// of 100 equal samples of 100 is 85 with a little more than 79..91.
 #[test]
 fn disagreeing_calibrations_widen_the_interval() {
     let plain = SpanCost {
@@ -325,7 +325,7 @@ fn disagreeing_calibrations_widen_the_interval() {
     let m = Manifest {
         calibration: Some(Calibration {
             plain,
-            // Of a recorder whose spans did not wait.
+            // As from a recorder whose spans did not wait.
             inner_span_ns: None,
             ..calibration()
         }),
@@ -350,8 +350,8 @@ fn disagreeing_calibrations_widen_the_interval() {
     assert!(i.notes.iter().any(|n| n.contains("disagree")));
 }
 
-/// Costs that differ from sample to sample: uncompensated figures are of what
-/// was read. 100 without and 116 with two inner readings: both 90.
+/// Costs differ from sample to sample, and uncompensated figures are of the raw durations: 100
+/// without and 116 with two inner readings are both 90.
 #[test]
 fn varying_cost_keeps_what_was_read() {
     let rows: Vec<Row> = (0..40)
@@ -419,9 +419,9 @@ fn ticks_become_nanoseconds() {
     assert_eq!(h.edges.len(), h.counts.len() + 1);
 }
 
-/// Stages that follow each other, and periods from event to event, fill the time from the
-/// first reading to the last one: their totals and what was subtracted for recording add up
-/// to it, and no total is longer than what was read.
+/// Stages that follow each other, and periods from event to event, fill the time from the first
+/// reading to the last one. Their totals and the subtracted cost of recording add up to it, and no
+/// total is longer than the raw durations.
 #[test]
 fn contiguous_ones_add_up_to_the_elapsed_time() {
     let mut m = manifest();

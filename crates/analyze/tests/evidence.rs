@@ -1,4 +1,4 @@
-//! Samples dropped because the kernel says what hit them.
+//! Samples dropped on evidence of the kernel.
 
 mod support;
 
@@ -11,7 +11,7 @@ use undertick_report::document::Report;
 use undertick_trace::manifest::{Descheduled, Manifest};
 use undertick_trace::schema::Kind;
 
-/// A row of the kernel about the thread of ring 0.
+/// Returns a row of the kernel about the thread of ring 0.
 fn kernel(kind: Kind, ts: i64, payload: i64) -> Row {
     Row {
         mode: 1,
@@ -32,7 +32,7 @@ fn culled(rows: &[Row], cull: Cull) -> Report {
     report(&manifest, &options, rows)
 }
 
-/// 100 spans of 10 ticks each 100; some are hit, longer by the time that took.
+/// 100 spans of 10 ticks, one each 100; some are disturbed, and longer by the disturbance.
 fn hit() -> Vec<Row> {
     let mut of_kernel = Vec::new();
     let mut of_user = Vec::new();
@@ -47,13 +47,13 @@ fn hit() -> Vec<Row> {
                 of_kernel.push(kernel(Kind::SwitchIn, at + 53, 0));
                 (long, flag) = (60, 1);
             }
-            // It waits for 30 of its own.
+            // It waits for 30 by itself.
             20 | 21 => {
                 of_kernel.push(kernel(Kind::SwitchOut, at + 5, 0));
                 of_kernel.push(kernel(Kind::SwitchIn, at + 35, 0));
                 (long, flag) = (40, 1);
             }
-            // An interrupt of 12, with deferred work of 4 on top of it.
+            // An interrupt of 12, followed by deferred work of 4.
             33 => {
                 of_kernel.push(kernel(Kind::Interrupt, at + 2, 12));
                 of_kernel.push(kernel(Kind::SoftInterrupt, at + 14, 4));
@@ -63,7 +63,7 @@ fn hit() -> Vec<Row> {
             50 | 60 | 70 => long = 50,
             // A flag that no row explains.
             80 => flag = 1,
-            // Between two spans: hits none.
+            // An interrupt between two spans disturbs none.
             90 => of_kernel.push(kernel(Kind::Interrupt, at + 20, 30)),
             _ => {}
         }
@@ -84,7 +84,7 @@ fn each_cause_is_named_and_what_the_program_does_is_kept() {
             .collect();
         assert_eq!(by, [("descheduled", 1), ("interrupt", 1), ("preempted", 1)]);
         assert_eq!((span.count, span.culled.count), (97, 3));
-        // Of all: 95 of 10 with the 3 dropped ones, less 50 and 16 that others took, 2 that
+        // All samples: 95 of 10 with the 3 dropped ones, less 50 and 16 that others took, 2 that
         // waited, 3 slow ones.
         assert_eq!(span.total_ns, Some(f64::from(95 * 10 + 2 * 40 + 3 * 50)));
         assert_eq!(
@@ -109,13 +109,13 @@ fn each_cause_is_named_and_what_the_program_does_is_kept() {
         assert_eq!((unexplained.count, unexplained.ratio), (3, 4.0));
         assert_eq!(unexplained.without_evidence, 3);
         assert!((unexplained.share.value - 0.03).abs() < 1e-12);
-        // A program has slow and fast cases of its own: nothing to warn of.
+        // A program may have slow and fast cases: no warning.
         assert!(warned(&report, "slow_without_evidence").is_none());
         assert!(warned(&report, "blocking_is_culled").is_none());
     }
 }
 
-/// The ratio rule throws the slow path of the program away.
+/// The ratio rule drops the slow path of the program.
 #[test]
 fn other_rules_still_say_what_fell_in() {
     let report = culled(&hit(), Cull::Ratio(4.0));
@@ -136,15 +136,15 @@ fn other_rules_still_say_what_fell_in() {
     assert_eq!(span.evidence.len(), 4);
 }
 
-/// A slow sample that was preempted besides is dropped, and still one of the slow
-/// ones: those that are hit are the long ones.
+/// A slow sample that was also preempted is dropped, and still counts as slow: the disturbed ones
+/// are the long ones.
 #[test]
 fn slow_samples_that_were_hit_count_as_slow() {
     let mut of_kernel = Vec::new();
     let mut of_user = Vec::new();
     for i in 0..1000 {
         let at = 1000 * i;
-        // One in ten takes 80 of its own, and every second of these is preempted.
+        // One in ten takes 80 by itself, and every second of these is preempted.
         let mut long = if i % 10 == 0 { 80 } else { 10 };
         if i % 20 == 0 {
             of_kernel.push(kernel(Kind::SwitchOut, at + 3, 1));
@@ -165,7 +165,7 @@ fn slow_samples_that_were_hit_count_as_slow() {
     let told = |text: &str| span.notes.iter().any(|note| note.contains(text));
     assert!(told("50 samples dropped took 80.0 ns"), "{:?}", span.notes);
     assert!(told("the mean would be 17.0 ns"), "{:?}", span.notes);
-    // Where lengths have nothing to do with it, nothing is said.
+    // Where disturbances do not depend on durations, there is no note.
     let report = culled(&hit(), Cull::Kernel);
     let span = interval(&report, "event 1");
     assert!(
@@ -175,14 +175,14 @@ fn slow_samples_that_were_hit_count_as_slow() {
     );
 }
 
-/// Time in nanoseconds that a simulated thread runs, with what is done to it meanwhile.
+/// The time in nanoseconds of a simulated thread, with its disturbances.
 struct Simulated {
     rng: ChaCha8Rng,
     now: i64,
     of_kernel: Vec<Row>,
 }
 
-/// What is done to a span that runs.
+/// What happens to a span.
 #[derive(Clone, Copy, PartialEq)]
 enum Done {
     Nothing,
@@ -192,8 +192,8 @@ enum Done {
 }
 
 impl Simulated {
-    /// Works for so long; somewhere in it something is done. The kernel's rows do not show what
-    /// comes with a disturbance: way in and way out.
+    /// Works for `ns`, with `done` somewhere inside. The kernel's rows do not show the way into a
+    /// disturbance and out of it.
     fn works(&mut self, ns: i64, done: Done) {
         let first = self.rng.random_range(0..ns);
         self.now += first;
@@ -219,8 +219,9 @@ impl Simulated {
     }
 }
 
-/// Spans whose own time is known, four in ten of them disturbed for up to 20 times that: all
-/// stay, and what is told is their own time to the last nanosecond but what no row shows.
+/// The undisturbed time of the spans is known, and four in ten of them are disturbed for up to 20
+/// times that. All stay, and the figures are their undisturbed time to the last nanosecond, but for
+/// what no row shows.
 #[test]
 fn own_time_is_told_of_spans_that_are_disturbed() {
     let mut at = Simulated {
@@ -253,7 +254,7 @@ fn own_time_is_told_of_spans_that_are_disturbed() {
     let span = interval(&report, "event 1");
     assert_eq!((span.count, span.culled.count), (4_000, 0));
     let sum: i64 = own.iter().sum();
-    // 1 500 ns at most beside each of a thousand and a half of disturbances.
+    // 1 500 ns at most beside each of about 1 600 disturbances.
     let told = span.on_cpu_ns.unwrap() - sum as f64;
     assert!(told > 0.0 && told < 1_700.0 * 1_500.0, "{told}");
     let off = span.off_cpu_ns.unwrap() - waited_for as f64;
@@ -264,13 +265,13 @@ fn own_time_is_told_of_spans_that_are_disturbed() {
     );
     own.sort_unstable();
     let median = span.median.as_ref().unwrap();
-    // 5 % wait: the median of what the spans took is a little above that of their work.
+    // 5 % wait: the median of the whole durations is a little above that of the work.
     let (lo, hi) = (own[1_999] as f64, own[2_150] as f64 + 1_500.0);
     assert!(
         median.value >= lo && median.value <= hi,
         "{lo} {median:?} {hi}"
     );
-    // As read the mean is several times that.
+    // The mean of the raw durations is several times that.
     let before = span.before_culling.mean.as_ref().unwrap();
     assert!(before.value > 3.0 * sum as f64 / 4_000.0, "{before:?}");
     assert_eq!(span.before_culling.count, 4_000);
@@ -282,8 +283,8 @@ fn own_time_is_told_of_spans_that_are_disturbed() {
     );
 }
 
-/// Spans of 1 us, every third of them behind an interrupt: too short to take it off, too many
-/// to leave them out.
+/// Every third span of 1 us contains an interrupt. The spans are too short for subtracting it, and
+/// too many to drop.
 #[test]
 fn short_spans_that_are_hit_all_the_time_stay() {
     let mut rows = Vec::new();
@@ -311,7 +312,7 @@ fn short_spans_that_are_hit_all_the_time_stay() {
     assert_eq!(span.evidence[0].time_ns, 200_000.0);
 }
 
-/// Without rows of the kernel the flag decides, and waiting is not told apart.
+/// Without rows of the kernel the flag decides, and waiting is not distinguished.
 #[test]
 fn without_kernel_events() {
     let user: Vec<Row> = hit().into_iter().filter(|r| r.mode == 0).collect();

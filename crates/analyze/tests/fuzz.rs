@@ -1,7 +1,7 @@
-//! The fuzz targets on stable: every seed as it is, and changed a little, so many times.
-//! What libFuzzer found (`cargo xtask fuzz`) is among the seeds.
+//! The fuzz targets on stable: every seed unchanged, and with a number of random changes. The seeds
+//! include what libFuzzer found (`cargo xtask fuzz`).
 //!
-//! More, or others: UNDERTICK_FUZZ_CHANGES=100000 UNDERTICK_FUZZ_SEED=7.
+//! For more changes, or others: UNDERTICK_FUZZ_CHANGES=100000 UNDERTICK_FUZZ_SEED=7.
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use rand_chacha::rand_core::SeedableRng;
 #[allow(dead_code, reason = "libFuzzer uses the rest")]
 mod targets;
 
-/// Changes of seeds that each target is tried with.
+/// Number of changed seeds for each target.
 const CHANGES: u64 = 1500;
-/// Nobody needs so long for a few kilobytes, even on a machine that is busy.
+/// No target needs longer for a few kilobytes, even on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
 
 fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -31,7 +31,7 @@ fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// Runs a target; a failure says with what.
+/// Runs a target; a failure reports the input.
 fn tried(name: &str, target: fn(&[u8]), bytes: &[u8], what: &str) {
     let started = Instant::now();
     let ran = catch_unwind(|| target(bytes));
@@ -99,7 +99,7 @@ const EDGES: [u64; 12] = [
     1 << 63,
     u64::MAX,
 ];
-/// The same as text.
+/// Such values as text.
 const WORDS: [&str; 14] = [
     "0",
     "-1",

@@ -1,4 +1,4 @@
-//! Input that no recorder writes: nothing may panic, and nothing may grow.
+//! Input that no recorder writes: nothing may panic, and memory must stay bounded.
 
 mod support;
 
@@ -10,7 +10,7 @@ use undertick_analyze::{Analysis, Cull, Options, Table};
 use undertick_report::document::Report;
 use undertick_trace::manifest::Manifest;
 
-/// Feeds the same batch over and over.
+/// Pushes `times` batches.
 fn storm(options: Options, times: usize, rows: impl Fn(usize) -> Vec<Row>) -> Report {
     let mut analysis = Analysis::new(&manifest(), options).unwrap();
     for i in 0..times {
@@ -27,8 +27,8 @@ fn with(table: &str) -> Options {
     }
 }
 
-/// A million begins without an end: all unmatched, most given up early, and
-/// the innermost still matches.
+/// A million begins without an end: all are unmatched, most given up early, and the innermost still
+/// matches.
 #[test]
 fn begins_without_ends() {
     let rows = |i: usize| {
@@ -50,7 +50,7 @@ fn begins_without_ends() {
     assert!(warned(&r, "too_many_open").is_some());
 }
 
-/// More keys than are kept: the rest is counted, in a thread and between them.
+/// More keys than are stored: the others are counted, within a thread and between threads.
 #[test]
 fn keys_without_ends() {
     let rows = |i: usize| {
@@ -66,7 +66,7 @@ fn keys_without_ends() {
         assert!(text.starts_with(&wanted), "{text}");
     };
     given_up(&storm(with(&table("key")), 20, rows), 1 << 16);
-    // Between threads any number of keys may wait, but of one only so many.
+    // Between threads any number of keys may wait, but only a limited number of starts of one key.
     let r = storm(with(&table("message")), 20, rows);
     exact(&r, "i", (0, 0.0, 1_200_000, 0));
     assert_eq!(warned(&r, "too_many_open"), None);
@@ -74,7 +74,7 @@ fn keys_without_ends() {
     given_up(&storm(with(&table("message")), 20, one_key), 1 << 20);
 }
 
-/// All 65536 event numbers: 4096 intervals, the rest counted.
+/// All 65536 event numbers: 4096 intervals, and the others are counted.
 #[test]
 fn every_event_number() {
     let r = storm(Options::default(), 2, |i| {
@@ -87,7 +87,7 @@ fn every_event_number() {
     assert!(warned(&r, "too_many_names").is_some());
 }
 
-/// Random codes and readings in every column, ends of the ranges included.
+/// Random codes and readings in every column, including the ends of their ranges.
 #[test]
 fn garbage_in_every_column() {
     let tables = [
@@ -137,7 +137,7 @@ fn garbage_in_every_column() {
     }
 }
 
-/// Not-a-number is not JSON: a figure is a number or absent.
+/// JSON has no not-a-number: a figure is a number or absent.
 fn finite(report: &Report) -> bool {
     report.intervals.iter().all(|i| {
         let estimates = i.mean.iter().chain(&i.median).chain(i.quantiles.values());

@@ -1,4 +1,4 @@
-//! Intervals from one host to another: figures by hand.
+//! Intervals from one host to another, with figures by hand.
 
 mod support;
 
@@ -14,8 +14,8 @@ use undertick_units::Estimate;
 
 const TABLE: &str = "[[interval]]\nname='there'\nstart=1\nend=2\nmatch='message'\n";
 
-/// Two hosts; the second one's clock is right within 15 ns around its time 0 and within 25 at
-/// 100 000.
+/// Two hosts; the second one's clock is right within 15 ns around its time 0, and within 25 at 100
+/// 000.
 fn two_hosts() -> Manifest {
     let host = |map| TraceHost {
         name: "h".into(),
@@ -46,7 +46,7 @@ fn two_hosts() -> Manifest {
     }
 }
 
-/// Rows of ring 0 are host 0's, all others host 1's.
+/// Rows of ring 0 belong to host 0, all others to host 1.
 fn on_hosts(rows: &[Row]) -> RecordBatch {
     let made = batch(rows);
     let host = rows.iter().map(|row| i16::from(row.ring > 0));
@@ -68,7 +68,7 @@ fn report(manifest: &Manifest, rows: &[Row]) -> Report {
     analysis.finish().unwrap()
 }
 
-/// Messages that took so long, 50 ns apart, from ring 0 to that ring.
+/// Returns messages with these durations, 5 ns apart, from ring 0 to ring `to`.
 fn messages(took: &[i64], to: i32) -> Vec<Row> {
     (0..)
         .zip(took)
@@ -83,7 +83,7 @@ fn messages(took: &[i64], to: i32) -> Vec<Row> {
 fn wider(found: &Option<Estimate>, than: &Option<Estimate>, by: f64) {
     let (found, than) = (found.as_ref().unwrap(), than.as_ref().unwrap());
     assert_eq!(found.value, than.value);
-    // A bound that the samples cannot give stays none.
+    // A bound that the samples cannot give stays missing.
     let moved = |from: Option<f64>, to: Option<f64>, by: f64| {
         assert_eq!(from.is_some(), to.is_some());
         let error = from
@@ -97,7 +97,7 @@ fn wider(found: &Option<Estimate>, than: &Option<Estimate>, by: f64) {
 
 #[test]
 fn intervals_are_widened_by_what_clocks_leave_open() {
-    // 100 of about 100 ns, 40 of which the sign is not certain, one of them negative.
+    // 100 of about 100 ns, and 40 whose sign is not certain, one of them negative.
     let mut took: Vec<i64> = (0..100).map(|i| 95 + i % 11).collect();
     took.extend((0..40).map(|i| if i == 7 { -15 } else { 1 + i % 15 }));
     let rows = messages(&took, 1);
@@ -106,7 +106,7 @@ fn intervals_are_widened_by_what_clocks_leave_open() {
     assert_eq!(before.count, 140);
     let found = report(&two_hosts(), &rows);
     let found = interval(&found, "there");
-    // Same values; nothing is made 0.
+    // The values are unchanged; none becomes 0.
     assert_eq!(
         (found.count, found.negative, found.min),
         (140, 1, Some(-15.0))
@@ -139,7 +139,7 @@ fn intervals_are_widened_by_what_clocks_leave_open() {
 
 #[test]
 fn a_mean_is_widened_by_the_mean_a_quantile_by_the_greatest() {
-    // All of one second, but one at the map's far end.
+    // All lie at the beginning of the map, but one at its far end.
     let mut rows = messages(&[100; 99], 1);
     rows.extend([instant(99_900, 1, 1000), instant(100_000, 2, 1000).on(1)]);
     let before = report(&manifest(), &rows);
@@ -160,7 +160,7 @@ fn on_one_host_nothing_is_in_doubt() {
         here.median,
         interval(&report(&manifest(), &rows), "there").median
     );
-    // Both ends on the second host: its clock is off for both alike.
+    // Both ends lie on the second host, whose clock has the same error at both.
     for row in &mut rows {
         row.ring = 1;
     }

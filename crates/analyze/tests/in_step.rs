@@ -1,5 +1,5 @@
-//! Traces of a coarse clock with the fine one kept beside it: a program that keeps step with
-//! the clock is told so, and its mean is not believed further than it reaches.
+//! Traces of a coarse clock, with the fine one stored beside it. A note reports a program that
+//! keeps step with the clock, and its mean is limited accordingly.
 
 mod support;
 
@@ -13,8 +13,8 @@ use undertick_report::document::{IntervalReport, Report};
 /// A step of the clock, ns.
 const STEP: u64 = 500_000;
 
-/// The report of 3000 turns of `steps` steps each, that scatter by `scatter` steps, with a
-/// span of `length_ns` in each.
+/// The report of 3000 turns of `steps` steps each, with a scatter of `scatter` steps, and a span of
+/// `length_ns` in each.
 fn of_turns(seed: u64, steps: f64, scatter: f64, length_ns: f64) -> Report {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let reading = |ns: f64| (ns / STEP as f64).floor() as i64 * STEP as i64;
@@ -36,8 +36,8 @@ fn said(interval: &IntervalReport) -> Option<&String> {
     (interval.notes.iter()).find(|note| note.starts_with("it keeps step with the clock"))
 }
 
-/// Spans of 50 us read by a clock of 500 us, again and again at the same place in a step:
-/// they come out as 0 or 500. Of this run that is known to a step; of a repetition nothing is.
+/// Spans of 50 us, read by a clock of 500 us always at the same place in a step, are 0 or 500. Of
+/// this run the mean is known to a step; for a repetition nothing is known.
 #[test]
 fn a_locked_program_gets_no_mean() {
     let mut wrong = 0;
@@ -63,8 +63,8 @@ fn a_locked_program_gets_no_mean() {
     assert!(wrong >= 38, "{wrong}");
 }
 
-/// Longer ones, three in seven steps: off by up to a third of a step, 4 % of 4 ms, so the
-/// interval is wider and holds them.
+/// Longer spans, three in seven steps: their mean is off by up to a third of a step, 4 % of 4 ms.
+/// The wider interval contains the truth.
 #[test]
 fn a_lock_that_matters_little_widens() {
     let mut missed_without = 0;
@@ -81,7 +81,7 @@ fn a_lock_that_matters_little_widens() {
         assert!(hi - lo >= 2.0 * third && hi - lo < 2.2 * third, "{mean:?}");
         let own = work.of_this_run.as_ref().unwrap().mean.as_ref().unwrap();
         let half = own.interval.half_width().unwrap();
-        // Where all readings agree a step is open besides.
+        // Where all readings agree, a step more is uncertain.
         let agreed = if work.sd == Some(0.0) {
             STEP as f64
         } else {
@@ -93,8 +93,8 @@ fn a_lock_that_matters_little_widens() {
     assert!(missed_without >= 20, "{missed_without}");
 }
 
-/// Turns that do not keep step, or whose phase is lost in a turn or two; and spans beside
-/// which a step is nothing.
+/// Turns that do not keep step, or whose phase is lost in a turn or two; and spans that are long
+/// compared with a step.
 #[test]
 fn other_programs_keep_their_mean() {
     for seed in 0..40 {

@@ -1,6 +1,6 @@
-//! A simulated program and recorder, read by a clock that steps by 26 ticks,
-//! with the fine clock kept beside it: does the whole path, from rows to
-//! report, hold the true mean as often as it says?
+//! A simulated program and recorder, read by a clock that steps by 26 ticks, with the fine clock
+//! stored beside it. The tests check whether the whole path, from rows to report, covers the true
+//! mean as often as the level says.
 
 mod support;
 
@@ -41,14 +41,14 @@ impl Machine {
         self.now += ns * RATE;
     }
 
-    /// What the coarse clock shows: 13 modulo 26.
+    /// Returns the reading of the coarse clock: 13 modulo 26.
     fn reading(&self) -> i64 {
         ((self.now / STEP).floor() * STEP) as i64 + 13
     }
 
-    /// One span: the cost falls after the first and before the second reading,
-    /// with jitter; one event inside every third span; work exponential. One
-    /// span in fifty is descheduled for 20 us, and its end says so.
+    /// Adds one span. The cost falls after the first and before the second reading, with jitter;
+    /// every third span has one event inside; the work is exponential. One span in fifty is
+    /// descheduled for 20 us, and its end has the flag.
     fn span(&mut self, i: u64) {
         let gap = 900.0 * self.uniform();
         self.pass(gap);
@@ -71,8 +71,8 @@ impl Machine {
     }
 }
 
-/// Hits out of 2000 when the calibration of the span's cost has a standard
-/// error of `cost_se_ns`; and those without culling.
+/// Returns the hits out of 2000 when the calibration of the span's cost has a standard error of
+/// `cost_se_ns`, and the hits without compensation.
 fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
     let (mut hits, mut uncompensated) = (0, 0);
     for seed in 0..2000 {
@@ -133,7 +133,7 @@ fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
 fn compensated_and_culled_mean_covers() {
     let (hits, uncompensated) = coverage(0.0, 1500);
     assert!(BAND.contains(&hits), "{hits}");
-    // The recorder's cost is not something the interval would hide.
+    // The recorder's cost is too large for the interval to hide it.
     assert!(uncompensated < 20, "{uncompensated}");
 }
 
@@ -143,9 +143,9 @@ fn uncertainty_of_the_cost_is_in_the_interval() {
     assert!(BAND.contains(&hits), "{hits}");
 }
 
-/// Spans of exactly 200 ns that cost 48 to record, where a reading takes 29.589 ns: 30 +- 1 was
-/// measured when one took 20. Readings of 29.589 ticks of a nanosecond, 1.47943 times as dear,
-/// make it 1.47943 to the power of 1.2, 1.6 times as dear, give or take 0.196 of 48: 9.4.
+/// Spans of exactly 200 ns cost 48 to record, where a reading takes 29.589 ns. The calibration
+/// measured 30 +- 1, when a reading took 20. Readings are 1.47943 times slower, so the cost is
+/// 1.47943 to the power of 1.2, 1.6 times as large, give or take 0.196 of 48: 9.4.
 #[test]
 fn readings_that_are_dearer_for_the_program_are_subtracted_as_such() {
     let rows: Vec<Row> = (0..400)
@@ -190,7 +190,7 @@ fn readings_that_are_dearer_for_the_program_are_subtracted_as_such() {
         (188.0..190.0).contains(&lo) && (210.0..212.0).contains(&hi),
         "{now:?}"
     );
-    // As dear as it was; and too few samples to say.
+    // The first cost is unchanged; the second has too few samples.
     assert_eq!(mean(of(20.0, 100)), as_measured);
     assert_eq!(mean(of(30.0, 7)), as_measured);
 }

@@ -1,4 +1,4 @@
-//! Matching, every expected number by hand.
+//! Matching, with every expected number by hand.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn table(text: &str) -> Options {
     }
 }
 
-/// 1 is 100..180 (80); 2 inside is 110..130 and 140..150 (20 + 10).
+/// 1 is 100..180 (80); 2 inside it is 110..130 and 140..150 (20 + 10).
 #[test]
 fn nested() {
     let r = plain(&[
@@ -44,15 +44,15 @@ fn nested() {
     assert!((rate - 2.0 / 80e-9).abs() < 1e-3, "{rate}");
 }
 
-/// 1 calls itself: 10..50 (40) holds 20..30 (10).
+/// 1 calls itself: 10..50 (40) contains 20..30 (10).
 #[test]
 fn recursive() {
     let r = plain(&[begin(10, 1), begin(20, 1), end(30, 1), end(50, 1)]);
     exact(&r, "event 1", (2, 50.0, 0, 0));
 }
 
-/// The start of 2 at 20 is never closed: the end of 1 passes over it. Then an
-/// end of 2 has nothing to close, and a start of 3 stays open.
+/// The start of 2 at 20 is never closed, because the end of 1 passes over it. Then an end of 2 has
+/// nothing to close, and a start of 3 stays open.
 #[test]
 fn unmatched() {
     let r = plain(&[
@@ -85,8 +85,8 @@ fn stages() {
     assert_eq!(frequency(&r, "event 3").count, 1);
 }
 
-/// A loop of two stages without begin: the first `next` ends nothing, the last
-/// opens what never ends.
+/// A loop of two stages without begin: the first `next` ends nothing, and the last one opens a span
+/// without end.
 #[test]
 fn stages_in_a_loop() {
     let r = plain(&[next(0, 2, 1), next(7, 1, 2), next(17, 2, 1), next(26, 1, 2)]);
@@ -134,8 +134,8 @@ fn pairs() {
     assert_eq!(interval(&r, "event 4 (pair)").kind, IntervalKind::Pair);
 }
 
-/// A gap while 1 and 2 are open: both starts are unmatched by loss, their ends
-/// close nothing, and no period reaches over it.
+/// A gap while 1 and 2 are open: both starts are unmatched by loss, their ends close nothing, and
+/// no period crosses it.
 #[test]
 fn a_gap_closes_nothing() {
     let r = plain(&[
@@ -248,8 +248,8 @@ fn table_nested_within() {
     );
 }
 
-/// The outer interval ends and begins anew while the inner is open: the inner
-/// lies in neither.
+/// The outer interval ends and begins anew while the inner one is open: the inner one lies in
+/// neither.
 #[test]
 fn inside_one_instance_only() {
     let o = table(
@@ -314,8 +314,8 @@ fn table_key() {
     exact(&r, "k", (3, 30.0 + 5.0 + 8.0, 1 + 1, 1 + 1));
 }
 
-/// Send in ring 0, receive in ring 1, whichever side comes first; the same key
-/// twice matches in order; key 3 is never received, key 4 never sent.
+/// Sent in ring 0, received in ring 1, whichever side comes first. The same key twice matches in
+/// order; key 3 is never received, key 4 never sent.
 #[test]
 fn table_message_either_order() {
     let o = table("[[interval]]\nname='m'\nstart='send'\nend='receive'\nmatch='message'\n");
@@ -342,8 +342,7 @@ fn table_message_either_order() {
     }
 }
 
-/// A table by name and the stage that `next` enters or leaves: 1 to 2 at 10,
-/// 2 to 3 at 25.
+/// A table by name, with the stage that `next` enters or leaves: 1 to 2 at 10, 2 to 3 at 25.
 #[test]
 fn table_over_stages() {
     let o = table("[[interval]]\nname='s'\nstart='two'\nend=2\n[[name]]\nevent=2\nname='two'\n");
@@ -447,8 +446,8 @@ fn a_batch_of_another_shape_is_refused() {
     );
 }
 
-/// With events lost, messages whose key repeats may pair wrongly: said, but
-/// only then.
+/// With events lost, messages with repeated keys may pair wrongly: a warning reports it, only in
+/// that case.
 #[test]
 fn loss_among_messages_is_said() {
     let o = table("[[interval]]\nname='m'\nstart=1\nend=2\nmatch='message'\n");

@@ -1,21 +1,21 @@
-//! A simulated program with two paths, read by a clock that steps by 26 ticks: the
-//! report must hold both, and not one more.
+//! A simulated program with two paths, read by a clock that steps by 26 ticks: the report must find
+//! both modes, and no others.
 
 mod support;
 
 use support::*;
 use undertick_analyze::Options;
 
-/// Ticks of one path and of the other; the first of 100 in a row are of one.
+/// Ticks of the two paths; 100 successive spans take the same path.
 const PATHS: [i64; 2] = [18_200, 83_200];
 
-/// A number that looks random, 0 up to a modulus.
+/// Returns a pseudo-random number from 0 up to a modulus.
 fn noise(i: u64, modulus: u64) -> i64 {
     let x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (((x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) % modulus) as i64
 }
 
-/// 10 000 spans; every path lasts for 100, and the first has 60 % of them.
+/// 10 000 spans; a path lasts for 100 of them, and the first has 60 % of all.
 fn rows(paths: [i64; 2]) -> Vec<Row> {
     let mut now = 1_000_003;
     let reading = |now: i64| now / 26 * 26 + 13;
@@ -46,8 +46,8 @@ fn both_paths_are_reported_with_their_shares() {
     let (ns, modes) = modes_of(PATHS);
     assert_eq!(modes.len(), 2, "{modes:?}");
     for (mode, (path, share)) in modes.iter().zip(PATHS.iter().zip([0.6, 0.4])) {
-        // The middle of the three is 600 ticks up. Above 26 000 ticks places are known to
-        // half a cell of eight steps.
+        // The middle of the three is 600 ticks higher. Above 26 000 ticks a place is known to half
+        // a cell of eight steps.
         let truth = (path + 600) as f64 * ns;
         assert!(
             (mode.at - truth).abs() < 4.5 * 26.0 * ns,

@@ -1,5 +1,5 @@
-//! A trace of several threads, several million events: the report does not depend on
-//! how many CPUs made it, and its exact figures are those that were put in.
+//! A trace of several threads, several million events: the report does not depend on the number of
+//! CPUs that made it, and its exact figures are those of the generator.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use undertick_trace::synthetic::{self, SyntheticRing, SyntheticTrace};
 
 mod support;
 
-/// What was put in, by interval: samples, sum, least, greatest, unmatched.
+/// The truth of each interval: samples, sum, minimum, maximum, unmatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Truth {
     n: u64,
@@ -70,14 +70,14 @@ fn record(ts: i64, event: u16, kind: Kind, payload: u32) -> Record {
     }
 }
 
-/// Each thread works in turns of 1000 ticks: a span with one inside it, now and then a
-/// message to the next thread, a begin without an end, a gap over an end.
+/// Each thread works in turns of 1000 ticks: a span with one inside it; now and then a message to
+/// the next thread, a begin without an end, or a gap in the place of an end.
 fn program(threads: usize, turns: i64) -> Program {
     let mut truth: BTreeMap<&str, Truth> = ["outer", "inner", "sent", "never ends"]
         .map(|name| (name, Truth::NOTHING))
         .into();
     let mut lost = 0;
-    // Time, record; sorted at the end, as messages come from another thread.
+    // Time and record; sorted at the end, because messages come from another thread.
     let mut events: Vec<Vec<(i64, Record)>> = vec![Vec::new(); threads];
     for thread in 0..threads {
         let mut mix = 0x9e37_79b9_u64.wrapping_mul(thread as u64 + 1);
@@ -96,7 +96,7 @@ fn program(threads: usize, turns: i64) -> Program {
             truth.get_mut("inner").unwrap().add(inner);
             let done = end + 2 * around;
             if turn % 1009 == 1008 {
-                // The end is lost: its begin stays without one.
+                // The end is lost, so its begin stays unmatched.
                 let gap = record(1, 0, Kind::Continuation, Record::GAP);
                 own.push((done + 1, gap));
                 own.push((done + 2, record(done + 2, 30, Kind::Instant, 0)));
@@ -196,7 +196,7 @@ fn as_pushed(trace: &Trace, options: &Options) -> Report {
     analysis.finish().unwrap()
 }
 
-/// Counts, sums and extremes of an interval of the report.
+/// Returns counts, sums and extremes of an interval of the report.
 fn exact(report: &Report, name: &str) -> Truth {
     let interval = support::interval(report, name);
     Truth {
@@ -274,8 +274,8 @@ fn the_report_does_not_depend_on_the_number_of_cpus() {
     assert!(gaps, "{:?}", report.warnings);
 }
 
-/// The records as a collector leaves them: blocks of a few hundred, the rings mixed, and
-/// the beginning of one that is being written.
+/// Writes the records as a collector does: blocks of a few hundred, the rings mixed, and the
+/// beginning of an unfinished block.
 fn raw(path: &Path, program: &Program) {
     let mut bytes = Vec::new();
     let mut left: Vec<&[Record]> = (program.rings.iter())
@@ -284,7 +284,7 @@ fn raw(path: &Path, program: &Program) {
     while left.iter().any(|records| !records.is_empty()) {
         for (i, records) in left.iter_mut().enumerate() {
             let (mut n, most) = (records.len().min(700 + 100 * i), records.len());
-            // What belongs together is not cut.
+            // An event and its continuation stay in one block.
             while n < most && records[n - 1].kind == Kind::Continuation {
                 n += 1;
             }
@@ -308,7 +308,7 @@ fn raw(path: &Path, program: &Program) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Raw blocks say what the trace says that is made of them.
+/// Raw blocks give the same report as the trace that is made of them.
 #[test]
 fn raw_blocks_are_analysed_as_they_are() {
     let dir = tempfile::tempdir().unwrap();
@@ -338,7 +338,7 @@ fn raw_blocks_are_analysed_as_they_are() {
     }
 }
 
-/// A span as it was kept: name, thread, start, ticks, depth, parent.
+/// A stored span: name, thread, start, ticks, depth, parent.
 type Kept = (String, i32, i64, i64, i32, Option<String>);
 
 fn kept(dir: &Path) -> Vec<Kept> {
@@ -382,14 +382,14 @@ fn kept(dir: &Path) -> Vec<Kept> {
     spans
 }
 
-/// Every span that was put in is a row, once; asked for again they are not made again,
-/// with a table they are others.
+/// Every generated span is a row, once. A second request reuses the files, and one with a table
+/// makes others.
 #[test]
 fn spans_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let program = program(3, 500);
     let trace = written(dir.path(), "spans.ut", &program);
-    // For one use nothing is written into the trace.
+    // For a single use nothing is written into the trace.
     let made = find_spans(&trace, Options::default(), &mut |_| {}).unwrap();
     let once = made.dir().to_owned();
     assert!(!trace.dir().join("spans").exists());
@@ -408,7 +408,7 @@ fn spans_are_kept() {
             match record.kind {
                 Kind::Begin => open.push((record.event, record.ts as i64)),
                 Kind::End => {
-                    // What was begun above and never ended is no span.
+                    // A begin above it that never ended is no span.
                     let at = open.iter().rposition(|o| o.0 == record.event).unwrap();
                     let (event, start) = open[at];
                     open.truncate(at);
@@ -462,7 +462,7 @@ fn spans_are_kept() {
     assert_eq!((inner.4, inner.5.as_deref()), (1, Some("outer")));
 }
 
-/// Of one thread nothing is merged: every figure is that of the batches as they come.
+/// One thread needs no merge: every figure is that of the batches as they come.
 #[test]
 fn one_thread_is_as_it_always_was() {
     let dir = tempfile::tempdir().unwrap();

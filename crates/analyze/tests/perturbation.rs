@@ -1,4 +1,4 @@
-//! Measuring points that were switched off and on: what the samples say of it.
+//! Measuring points that were switched off and on, and the slow-down that the samples show.
 
 mod support;
 
@@ -10,7 +10,7 @@ use undertick_report::document::Report;
 use undertick_trace::manifest::{Calibration, Manifest, Perturbation};
 use undertick_trace::schema::{Kind, Switched};
 
-/// Half of a pair, ticks of 1 ns; 20 us of it are left out after each switch.
+/// Half of a pair, ticks of 1 ns; the 20 us after each switch are dropped.
 const HALF: i64 = 100_000;
 
 fn switch(ts: i64, state: Switched) -> Row {
@@ -33,15 +33,15 @@ fn switched(kept: &[u16]) -> Manifest {
     }
 }
 
-/// Frames of 1000 without and 1060 with a part of 200 and a mark inside; a tick
-/// before each, 20 apart. A part every seventh frame ends only with the frame
-/// after. The recorder's view: while points are off, only those kept come: ticks, a
-/// point that is always on in each frame, and frames unless these are switched too.
+/// Frames take 1000 without points, and 1060 with a part of 200 and a mark inside; a tick comes
+/// before each, 20 apart. Every seventh part ends only in the next frame. While points are off, the
+/// recorder has only those that are kept: ticks, a point in each frame that is always on, and
+/// frames unless these are switched too.
 fn rows(pairs: i64) -> Vec<Row> {
     recorded(pairs, true, false)
 }
 
-/// As [`rows`]; with all on for as long as two halves after each pair, if `apart`.
+/// As [`rows`]; if `apart`, all points are on for two halves after each pair.
 fn recorded(pairs: i64, frames_kept: bool, apart: bool) -> Vec<Row> {
     let mut states = Vec::new();
     for i in 0..pairs {
@@ -103,8 +103,8 @@ fn analysed(manifest: &Manifest, rows: &[Row], table: Option<Table>) -> Report {
     report(manifest, &options, rows)
 }
 
-/// The frames of [`rows`] hold three points that are switched, and that take 3 ns each when they
-/// are off; a point that is always on, 8; and their own readings, 10. What is left of the 1000
+/// The frames of [`rows`] contain three points that are switched, and that take 3 ns each when they
+/// are off; a point that is always on, 8; and the frame's readings, 10. The remainder of the 1000
 /// with points off is the work.
 #[test]
 fn points_that_are_off_are_subtracted_too() {
@@ -123,13 +123,13 @@ fn points_that_are_off_are_subtracted_too() {
     assert!((found.value - WORK).abs() < 0.5, "{found:?}");
     let (lo, hi) = (found.interval.lo.unwrap(), found.interval.hi.unwrap());
     assert!(lo < WORK - 2.0 && WORK + 2.0 < hi, "{found:?}");
-    // As older traces have it.
+    // Older traces have no such cost.
     let without = mean(None, &rows(20));
     assert!(
         (without.value - found.value - 9.0).abs() < 0.2,
         "{without:?}"
     );
-    // Points are on in three of four samples where pairs are apart.
+    // Points are on in three of four samples where there is time between pairs.
     let apart = mean(three, &recorded(20, true, true));
     assert!((apart.value - WORK).abs() < 0.5, "{apart:?}");
 }
@@ -140,7 +140,7 @@ fn an_enclosing_span_is_slowed_by_what_is_inside() {
     let frame = interval(&report, "frame").slowed.as_ref().unwrap();
     assert!((frame.by.value - 60.0).abs() < 1e-9, "{frame:?}");
     assert!((frame.share.value - 0.06).abs() < 1e-9);
-    // A mark, a begin and an end, or in two frames of seven one of these less or more.
+    // A mark, a begin and an end; in two frames of seven one of these is missing or added.
     assert!((frame.points - 3.0).abs() < 0.02, "{}", frame.points);
     let each = frame.per_point.as_ref().unwrap();
     assert!((each.value - 60.0 / frame.points).abs() < 1e-9);
@@ -149,18 +149,18 @@ fn an_enclosing_span_is_slowed_by_what_is_inside() {
         ("ns", "1")
     );
     assert_eq!((frame.by.n, frame.long), (20, [0, 0]));
-    // Sections that begin within four medians of a half's end are not among them: 76
-    // us of the 80 hold 71 frames of 1080 or 74 of 1020.
+    // Spans that begin within four medians of a half's end are not included: 76 us of the 80
+    // contain 71 frames of 1080 or 74 of 1020.
     for (samples, least, most) in [
         (frame.samples[0], 70 * 20, 72 * 20),
         (frame.samples[1], 73 * 20, 76 * 20),
     ] {
         assert!((least..=most).contains(&samples), "{samples}");
     }
-    // From tick to tick it is the same, as a share of 1020.
+    // From tick to tick the slow-down is the same, as a share of 1020.
     let tick = interval(&report, "tick (period)").slowed.as_ref().unwrap();
     assert!((tick.by.value - 60.0).abs() < 1.0, "{tick:?}");
-    // The trace's figure is that of what took most time.
+    // The trace's figure is that of the interval with the largest total.
     let of_all = report.trace.perturbation.as_ref().unwrap();
     assert!(
         of_all.method.starts_with("of tick (period), by points: "),
@@ -174,8 +174,8 @@ fn an_enclosing_span_is_slowed_by_what_is_inside() {
     );
 }
 
-/// No part is longer than from a begin to the next frame's start, no matter how
-/// many switches came between; no mark's period spans a time without points.
+/// No part is longer than from a begin to the next frame's start, however many switches lie
+/// between; no mark's period covers a time without points.
 #[test]
 fn what_is_cut_by_a_switch_is_no_sample() {
     let report = analysed(&switched(&[1, 3, 5]), &rows(20), None);
@@ -191,13 +191,12 @@ fn what_is_cut_by_a_switch_is_no_sample() {
     let mark = interval(&report, "mark (period)");
     assert!(mark.max.unwrap() <= 1080.0, "{:?}", mark.max);
     assert_eq!(warned(&report, "unmatched"), None);
-    // And the test can tell: without the rule they are as long as a half.
+    // The test can fail: without the rule they are as long as a half.
     let report = analysed(&named(&[(2, "part"), (4, "mark")]), &rows(20), None);
     assert!(interval(&report, "mark (period)").max.unwrap() > HALF as f64);
 }
 
-/// Nothing that stays on encloses the frames: only the switch tells that one was
-/// cut.
+/// No span that stays on encloses the frames: only the switch shows that one was cut.
 #[test]
 fn a_span_that_lies_in_nothing_is_cut_too() {
     let all = recorded(20, false, false);
@@ -208,7 +207,7 @@ fn a_span_that_lies_in_nothing_is_cut_too() {
     assert!(frame.slowed.is_none() && frame.notes[0].contains("no other side"));
     let tick = interval(&cut, "tick (period)").slowed.as_ref().unwrap();
     assert!((tick.points - 5.0).abs() < 0.1, "{}", tick.points);
-    // And the test can tell.
+    // The test can fail.
     assert!(interval(&kept(&[1, 3, 5]), "frame").max.unwrap() > HALF as f64);
 }
 
@@ -226,13 +225,13 @@ fn intervals_of_a_table_too() {
     assert!(interval(&report, "part").slowed.is_none());
 }
 
-/// Samples that something named fell into are left out, whatever the state.
+/// Samples with a known disturbance are dropped, whatever the state.
 #[test]
 fn what_was_hit_is_left_out() {
     let mut all = rows(20);
     let mut hits = Vec::new();
     for row in &mut all {
-        // Every frame's end in the first 30 us after the settling is late by 5000.
+        // Every frame's end between 30 and 60 us of a half follows a preemption.
         let is_end = row.kind == Kind::End as i8 && row.event == 1;
         if is_end && (30_000..60_000).contains(&(row.ts % HALF)) {
             let kernel = |kind, ts, payload| Row {
@@ -264,8 +263,8 @@ fn without_switches_nothing_is_said() {
     assert_eq!(warned(&report, "perturbation"), None);
 }
 
-/// The kernel's events were switched: no point was, and what fell into samples is
-/// known in one state only, so it leaves out none.
+/// Kernel events were switched, and no point. What fell into samples is known in one state only, so
+/// no sample is dropped.
 #[test]
 fn the_kernels_events_slow_too() {
     let mut manifest = switched(&[1, 2, 3, 4, 5]);
@@ -274,7 +273,7 @@ fn the_kernels_events_slow_too() {
     }
     let mut all: Vec<Row> = rows(20);
     let switches = all.iter().take_while(|row| row.mode == 1).count();
-    // In the halves that are on, an interrupt in every frame.
+    // In the halves that are on, every frame contains an interrupt.
     let hits: Vec<Row> = (all.iter())
         .filter(|row| row.kind == Kind::Begin as i8 && row.event == 2)
         .map(|row| Row {

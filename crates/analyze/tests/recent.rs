@@ -1,4 +1,5 @@
-//! The last seconds of a recording, against everything that was recorded in them.
+//! Compares the report of the last seconds of a recording with everything that was recorded in
+//! them.
 
 mod support;
 
@@ -16,14 +17,14 @@ const EVENT: u16 = 7;
 /// 1 tick is 1 ns.
 const SECOND: u64 = 1_000_000_000;
 
-/// A span as it was, ticks.
+/// The truth of a span, ticks.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     begin: u64,
     end: u64,
 }
 
-/// A thread and all that it wrote.
+/// A thread and all of its spans and records.
 struct Thread {
     ring: u32,
     spans: Vec<Span>,
@@ -31,7 +32,7 @@ struct Thread {
 }
 
 impl Thread {
-    /// Spans of a random length within bounds, one after the other with random pauses.
+    /// Makes spans of a random length within bounds, one after the other with random pauses.
     fn new(rng: &mut ChaCha8Rng, ring: u32, until: u64, long: [u64; 2], apart: [u64; 2]) -> Self {
         let (mut spans, mut records) = (Vec::new(), Vec::new());
         let mut now = 1000;
@@ -76,8 +77,8 @@ fn header(ring: u32, position: u64, records: usize) -> BlockHeader {
     }
 }
 
-/// Everything as a collector gives it until `now`: ring by ring, in blocks of any size;
-/// `given` is how many records of each thread have been.
+/// Offers all records until `now` as a collector does: ring by ring, in blocks of any size. `given`
+/// counts the records of each thread that were offered.
 fn give(rng: &mut ChaCha8Rng, threads: &[Thread], given: &mut [usize], now: u64, look: &mut Look) {
     for (thread, given) in threads.iter().zip(given) {
         let is_there = |words: &[u64; 2]| words[0] < now;
@@ -108,9 +109,9 @@ const ALL: Window = Window {
     until: u64::MAX,
 };
 
-/// A busy thread with short spans and a quiet one with long spans: what is looked at in
-/// a tenth of the time has them in their proportion, so that the mean over both is
-/// covered as often as is said, and every end in a window is counted.
+/// A busy thread has short spans, a quiet one long spans. Windows over a tenth of the time have
+/// them in their proportion, so the mean over both is covered as often as the level says, and every
+/// end in a window is counted.
 #[test]
 fn a_part_of_the_time_speaks_for_all_threads() {
     let (mut covered, mut refused, mut looked) = (0, 0, 0.0);
@@ -162,12 +163,12 @@ fn a_part_of_the_time_speaks_for_all_threads() {
         "{covered} of 200 cover, {refused} refused; {:.3} of the time looked at",
         looked / 200.0
     );
-    // 172 or fewer of 200 at 95 % have a chance below 1e-6.
+    // At 95 %, 172 or fewer of 200 have a chance below 1e-6.
     assert!(refused <= 10, "{refused} of 200 refused");
     assert!(covered + refused >= 173, "{covered} of 200");
 }
 
-/// Windows one after the other, closed at any time, are as one.
+/// Successive windows, closed at any time, are equal to one window.
 #[test]
 fn without_a_pause_nothing_is_missed() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -183,7 +184,7 @@ fn without_a_pause_nothing_is_missed() {
     while now < until {
         now += rng.random_range(10_000..2_000_000);
         give(&mut rng, &threads, &mut given, now, &mut look);
-        // A little is always on its way.
+        // Some records are always on their way.
         let closed = now.saturating_sub(rng.random_range(0..5_000)).max(1);
         let next = Window {
             from: closed,
@@ -205,7 +206,7 @@ fn without_a_pause_nothing_is_missed() {
         .sum();
     assert!((interval.total_ns.unwrap() - total as f64).abs() < 0.5);
     assert_eq!(RecentReport::cut(interval), Some(0.0));
-    // A part of it, by when it ended and began.
+    // A part of that time, selected by end and begin.
     let part = Window {
         from: until / 3,
         until: until / 2,
@@ -218,8 +219,7 @@ fn without_a_pause_nothing_is_missed() {
     assert!((partial.looked_s - (part.until - part.from) as f64 * 1e-9).abs() < 1e-9);
 }
 
-/// What begins in one window and ends in another may have ended, and begun again,
-/// between.
+/// A span that begins in one window may have ended, and begun again, before the next one.
 #[test]
 fn nothing_is_matched_across_what_was_not_looked_at() {
     let records = [
@@ -249,8 +249,8 @@ fn nothing_is_matched_across_what_was_not_looked_at() {
     assert!((found.of_s - 300e-9).abs() < 1e-15);
 }
 
-/// The 64-bit payload of an event goes with it, on both sides of a boundary, and is no
-/// reading whatever its value.
+/// The 64-bit payload of an event stays with it on both sides of a boundary, and is never taken for
+/// a reading.
 #[test]
 fn what_goes_with_a_record_stays_with_it() {
     let wide = |ts: u64, value: u64| {
@@ -286,7 +286,7 @@ fn what_goes_with_a_record_stays_with_it() {
     }
 }
 
-/// More than can be taken closes the window for all threads at one time.
+/// More records than can be taken close the window for all threads at one time.
 #[test]
 fn too_much_closes_the_window_for_all_alike() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
@@ -312,7 +312,7 @@ fn too_much_closes_the_window_for_all_alike() {
     );
     recent.add(taken);
     let found = found(&recent, ALL);
-    // What is said to have been looked at is: each end in that time, of both threads.
+    // The reported time was analysed: it contains each end, of both threads.
     let looked = (found.looked_s * 1e9).round() as u64;
     let ends = threads
         .iter()
@@ -322,14 +322,14 @@ fn too_much_closes_the_window_for_all_alike() {
         RecentReport::ends(&found.report.intervals[0]),
         ends.count() as u64
     );
-    // So much at once that no part of it can be told from the rest: nothing is said.
+    // Too many records at once cannot be cut at a time: nothing is reported.
     let _ = look.at(until, ALL, 100);
     look.offer(header(5, 0, 1000), &threads[0].records[..1000]);
     look.offer(header(2, 0, 1000), &threads[1].records[..1000]);
     assert_eq!(look.at(u64::MAX, Window::EMPTY, 0).records(), 0);
 }
 
-/// Records that come after their window was closed make what is known of it wrong.
+/// Records that arrive after their window was closed make its results wrong.
 #[test]
 fn what_comes_late_takes_the_past_away() {
     let spans = |from: u64, n: u64| -> Vec<[u64; 2]> {
@@ -359,7 +359,7 @@ fn what_comes_late_takes_the_past_away() {
     }
 }
 
-/// What is older than asked for is forgotten.
+/// Older records than requested are forgotten.
 #[test]
 fn the_past_is_forgotten() {
     let (mut look, mut recent) = (Look::default(), Recent::default());
@@ -388,7 +388,7 @@ fn the_past_is_forgotten() {
     assert_eq!(found.records, 6);
 }
 
-/// Of sampled spans some are recorded; how often they came is what these stand for.
+/// A part of sampled spans is recorded; the number of executions is what these stand for.
 #[test]
 fn sampled_spans_count_as_what_they_stand_for() {
     let with = |kind: Kind, ts: u64, payload: u32| {

@@ -1,4 +1,4 @@
-//! Runs put together: figures by hand.
+//! Merged runs, with figures by hand.
 
 mod support;
 
@@ -9,7 +9,7 @@ use undertick_analyze::Options;
 use undertick_analyze::runs::{Run, combine};
 use undertick_report::document::{Report, Scope};
 
-/// A run of eight spans, each as long, and one event after them if `odd`.
+/// Makes a run of eight spans of equal length, and one span of another event after them if `extra`.
 fn run(name: &str, ns: i64, extra: bool) -> Run {
     let mut rows = Vec::new();
     for i in 0..8 {
@@ -33,10 +33,9 @@ fn five() -> Report {
     combine(&runs, 0.95).unwrap()
 }
 
-/// 10, 12, 11, 13, 14: median 12, standard deviation 1.5811, Student's t of 4 degrees
-/// 2.7764, variance of a median of five pi / 11, so half the interval is
-/// 2.7764 * 1.5811 * sqrt(2 pi / 11) = 3.3177; and all readings of a run agree, so each run
-/// leaves a step of the clock open, 1.
+/// 10, 12, 11, 13, 14: median 12, standard deviation 1.5811, Student's t of 4 degrees 2.7764,
+/// variance of a median of five pi / 11. Half the interval is 2.7764 * 1.5811 * sqrt(2 pi / 11) =
+/// 3.3177. All readings of a run agree, so each run leaves a step of the clock uncertain, 1.
 #[test]
 fn five_runs_by_hand() {
     let report = five();
@@ -64,10 +63,10 @@ fn five_runs_by_hand() {
     assert!(span.of_this_run.is_none());
 }
 
-/// 1000 sets of five normal runs (sums of 12 uniform numbers), each against five fresh ones:
-/// a 95 % interval holds their figure in 912 to 981 (binomial, less than one in a million
-/// outside). One run in twenty takes four times as long in the second thousand: the interval
-/// may hold more, but not less. Student's interval of the mean would hold 88 and about 80 %.
+/// 1000 sets of five normal runs (sums of 12 uniform numbers), each compared with five fresh ones:
+/// a 95 % interval contains their figure in 912 to 981 (binomial, less than one in a million
+/// outside). In the second thousand one run in twenty takes four times as long: the interval may
+/// contain more, but not less. Student's interval of the mean would contain 88 and about 80 %.
 #[test]
 fn five_runs_hold_what_five_fresh_runs_give() {
     let held = held_by_fresh_runs(0.0);
@@ -105,7 +104,7 @@ fn held_by_fresh_runs(slow: f64) -> usize {
     (0..1000).filter(holds).count()
 }
 
-/// What only some runs have is there, and says so.
+/// Intervals that only some runs have are in the report, with a note.
 #[test]
 fn what_one_run_has_is_said() {
     let report = five();
@@ -133,14 +132,14 @@ fn one_run_knows_no_repetition() {
     assert!(combine(&[], 0.95).is_none());
 }
 
-/// Five medians on one step of the clock: they are known to a step, however often.
+/// Five medians on one step of the clock are known to a step, regardless of the number of runs.
 #[test]
 fn a_step_of_the_clock_is_open_in_every_run() {
     let mut coarse = manifest();
     coarse.clock.granularity_ticks = 10.0;
     let runs: Vec<Run> = (1..=5)
         .map(|i| {
-            // 50 each, and some of 60, whose number grows; not in step with the clock.
+            // 50 each, and a growing number of 60; not in step with the clock.
             let rows: Vec<_> = (0..1000)
                 .flat_map(|k: i64| {
                     let from = 1_000 * k + 10 * (k * k % 37);
@@ -158,7 +157,7 @@ fn a_step_of_the_clock_is_open_in_every_run() {
     let bounds = |e: &undertick_units::Estimate| (e.interval.lo.unwrap(), e.interval.hi.unwrap());
     assert_eq!(bounds(span.median.as_ref().unwrap()), (40.0, 60.0));
     assert_eq!(bounds(&span.quantiles["0.99"]), (40.0, 60.0));
-    // A mean is known to 1.96 * 10 / sqrt(6 * 1000) = 0.253 of a run, and in these five it is
+    // In one run the mean is uncertain by 1.96 * 10 / sqrt(6 * 1000) = 0.253. In these five it is
     // 50.03, with Student's 2.7764 * 0.015811 * sqrt(2 pi / 11) = 0.0332.
     let mean = span.mean.as_ref().unwrap();
     assert!((mean.value - 50.03).abs() < 1e-9);
@@ -166,8 +165,8 @@ fn a_step_of_the_clock_is_open_in_every_run() {
     assert!((half - 0.286_2).abs() < 1e-3, "{half}");
 }
 
-/// Of five runs of 100 to 104 ns the fourth takes 469: it is named, in the one span that
-/// all have; the figure stays where the others are. Where runs scatter evenly none is named.
+/// The fourth of five runs of 100 to 104 ns takes 469. A warning names it, in the one span that all
+/// have, and the figure stays near the others. Where runs scatter evenly none is named.
 #[test]
 fn a_run_far_off_is_named() {
     let of = |ns: [i64; 5]| {
@@ -194,8 +193,8 @@ fn a_run_far_off_is_named() {
     assert_eq!(of([102, 100, 104, 103, 101]).0, None);
 }
 
-/// Runs that begin 4 s after one another are said to be close, those of 12 s not, nor those
-/// of which that is not known.
+/// A warning reports runs that begin 4 s after one another, but not runs 12 s apart, nor runs whose
+/// begin is unknown.
 #[test]
 fn close_runs_are_told() {
     let warned = |apart_s: i64| {
@@ -222,7 +221,7 @@ fn close_runs_are_told() {
     assert_eq!((warned(12), warned(0)), (None, None));
 }
 
-/// One run alone says of which run it is; its own figures are facts.
+/// A single run reports its scope; the figures of this run are exact.
 #[test]
 fn a_run_says_what_is_a_fact() {
     let one = run("a", 10, false).report;

@@ -1,5 +1,4 @@
-//! Sampled spans: what is counted is exact, and what is estimated covers what
-//! recording every span would have found.
+//! Sampled spans: counts are exact, and estimates cover the figures of all executions.
 
 mod support;
 
@@ -12,8 +11,7 @@ use undertick_report::document::Report;
 use undertick_trace::manifest::{Calibration, Manifest, Ring, Sampled, SampledCost, SpanCost};
 use undertick_trace::schema::Kind;
 
-/// Begin of a sampled span that stands for `n`, and end of one drawn at 1 in
-/// `one_in`.
+/// The begin of a sampled span that stands for `n`, and the end of one drawn at 1 in `one_in`.
 fn begin_of(ts: i64, event: i32, n: i64) -> Row {
     row(Kind::Begin, ts, event, n)
 }
@@ -45,7 +43,7 @@ fn counted(counts: &[(i32, u16, u64)]) -> Manifest {
     }
 }
 
-/// Executions, recorded, rate.
+/// Returns executions, recorded spans and rate.
 fn sampled(report: &Report, name: &str) -> (u64, u64, Option<u32>) {
     let s = interval(report, name).sampled.as_ref().expect("sampled");
     (s.executions, s.recorded, s.rate)
@@ -53,8 +51,8 @@ fn sampled(report: &Report, name: &str) -> (u64, u64, Option<u32>) {
 
 #[test]
 fn executions_are_those_of_the_cells_recorded_ones_those_of_the_rows() {
-    // 16 + 3 are told by begins; the cells know of 5 more, and of a ring and an
-    // event that never recorded any.
+    // The begins stand for 16 + 3; the cells count 5 more, and executions of a ring and an event
+    // without records.
     let m = counted(&[(0, 7, 24), (1, 7, 9), (1, 8, 2)]);
     let rows = [
         begin_of(100, 7, 16),
@@ -83,7 +81,7 @@ fn full_spans_are_not_sampled() {
     exact(&report, "event 1", (2, 60.0, 0, 0));
 }
 
-/// Spans of 5000 that hold two recorded executions of 100, which stand for 37.
+/// Spans of 5000 that contain two recorded executions of 100, which stand for 37.
 fn enclosing() -> Vec<Row> {
     (0..50)
         .flat_map(|i| {
@@ -109,8 +107,9 @@ fn bounds(report: &Report, name: &str) -> [f64; 3] {
     ]
 }
 
-/// Counting is 2 [1, 3] ns each, a record 9 [8, 11] beside, the own span of one 13 [12, 15]: an
-/// enclosing span has 10 for itself, 37 times 2 and 4 times 9 subtracted, and a recorded one 13.
+/// Counting takes 2 [1, 3] ns each, a record 9 [8, 11] in addition, a recorded span itself 13 [12,
+/// 15]. From an enclosing span 10 for itself, 37 times 2 and 4 times 9 are subtracted, from a
+/// recorded one 13.
 #[test]
 fn what_sampled_spans_cost_is_subtracted() {
     let own = ns(13.0, 12.0, 15.0);
@@ -150,8 +149,8 @@ fn what_sampled_spans_cost_is_subtracted() {
     assert_eq!(outer.compensation.inner_records, Some(4.0));
 }
 
-/// Where that was not measured the records in an enclosing span are subtracted, as those of other
-/// spans, and what counting the 37 executions may cost is in the interval: at most an event each.
+/// Without a measured cost the records in an enclosing span are subtracted as those of other spans.
+/// The possible cost of counting the 37 executions is in the interval: at most an event each.
 #[test]
 fn what_was_not_measured_of_sampled_spans_is_in_the_interval() {
     let m = Manifest {
@@ -165,19 +164,19 @@ fn what_was_not_measured_of_sampled_spans_is_in_the_interval() {
     // 5000 less 10 for itself and 4 times 8.
     assert_eq!(bounds(&with, "event 1")[0], 4_958.0);
     assert_eq!(outer.compensation.inner_records, Some(4.0));
-    // Full spans in their place: an interval narrower below by 37 times 8.5 ns.
+    // Unsampled spans in their place have a lower bound that is higher by 37 times 8.5 ns.
     let full: Vec<Row> = (rows.iter()).map(|r| Row { payload: 0, ..*r }).collect();
     let full = report(&m, &options, &full);
     let ([value, lo, hi], [full_value, full_lo, full_hi]) =
         (bounds(&with, "event 1"), bounds(&full, "event 1"));
     assert_eq!(value, full_value);
-    // 314.5; and bounds that are no statistics are added in full, not as squares.
+    // The difference is 314.5; bounds that are no statistics are added in full, not as squares.
     assert!((314.5..315.0).contains(&(full_lo - lo)), "{full_lo} {lo}");
     assert!((0.0..0.5).contains(&(hi - full_hi)), "{hi} {full_hi}");
-    // Of a recorded one choosing takes at most as long as a record.
+    // For a recorded span the choice takes at most as long as a record.
     let wider = bounds(&full, "event 2")[1] - bounds(&with, "event 2")[1];
     assert!((8.5..9.0).contains(&wider), "{wider}");
-    // The share is that of all executions: 37 times 100 of 5000, all as read.
+    // The share uses the executions by the rate: 2 times 16 times 100 of 5000, all as read.
     let none = Options {
         compensate: Compensate::None,
         ..options
@@ -229,13 +228,13 @@ fn records_that_were_lost_are_executions_all_the_same() {
     assert_eq!((seven.unmatched_starts, seven.unmatched_ends), (1, 1));
 }
 
-/// Durations of a run, in order of execution; and the rate of each execution.
+/// Durations of a run in order of execution, and the rate of each execution.
 struct Run {
     durations: Vec<i64>,
     rates: Vec<u32>,
 }
 
-/// Rows of a run whose gaps are drawn as docs/format.md says, or every r-th.
+/// Returns the rows of a run whose gaps are drawn as docs/format.md says, or every r-th.
 fn recorded(run: &Run, random: &mut ChaCha8Rng, every: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let (mut t, mut executed, mut drawn_at) = (0, 0, 0);
@@ -271,7 +270,7 @@ fn recorded(run: &Run, random: &mut ChaCha8Rng, every: bool) -> Vec<Row> {
     rows
 }
 
-/// Runs of 200 whose 95 % interval holds the mean of all durations, and the mean
+/// Returns in how many of 200 runs the 95 % interval covers the mean of all durations, and the mean
 /// half-width.
 fn covered(seed: u64, every: bool, simulate: impl Fn(&mut ChaCha8Rng) -> Run) -> (u32, f64) {
     let options = Options {
@@ -314,8 +313,8 @@ fn run_of(durations: impl Iterator<Item = f64>) -> Run {
     }
 }
 
-/// 93 % of 200; at a coverage of 95 %, fewer than 178 would come once in 10^6
-/// seeds (exact binomial), and with these seeds there are as many as there are.
+/// 93 % of 200. At a coverage of 95 %, fewer than 178 would occur once in 10^6 seeds (exact
+/// binomial); with these fixed seeds the numbers are always the same.
 const LEAST: u32 = 186;
 
 #[test]
@@ -340,7 +339,7 @@ fn the_mean_covers_that_of_all_autocorrelated_durations() {
     assert!(hits >= LEAST, "{hits}");
 }
 
-/// Fifteen short, one long: every 16th would see only the one or the other.
+/// Fifteen short, one long: every 16th execution would be only one or the other.
 fn alternating(random: &mut ChaCha8Rng) -> Run {
     let phase = random.random_range(0..16);
     run_of((0..EXECUTIONS).map(|i| {
@@ -366,7 +365,7 @@ fn the_mean_covers_that_of_durations_that_alternate_with_the_rate() {
     );
 }
 
-/// Long ones are recorded four times as often from the middle on.
+/// From the middle on executions are longer, and recorded four times as often.
 #[test]
 fn a_rate_that_changes_with_the_durations_does_not_shift_the_mean() {
     let changing = |random: &mut ChaCha8Rng| Run {

@@ -1,4 +1,4 @@
-//! A second of a trace whose every span is known.
+//! The timeline of a second of a trace whose every span is known.
 
 use std::path::Path;
 
@@ -26,8 +26,8 @@ fn record(ts: i64, event: u16, kind: Kind) -> Record {
     }
 }
 
-/// Five seconds of turns of 1000 ticks: outer from 0 to 800, inner in it from 100 to 300,
-/// a point at 900. In the third second one outer span takes 5000 turns' worth of a tenth.
+/// Five seconds of turns of 1000 ticks: outer from 0 to 800, inner in it from 100 to 300, a point
+/// at 900. In the third second one outer span may take 100 turns longer.
 fn turns(slow_at: Option<i64>) -> Vec<Record> {
     let mut records = Vec::new();
     let mut turn = 0;
@@ -98,12 +98,13 @@ fn trace(dir: &Path) -> Trace {
 fn timeline(trace: &Trace, second: Option<f64>) -> Timeline {
     let options = Options::default();
     let (report, timeline) = analyze_with_timeline(trace, &options, second, &mut |_| {}).unwrap();
-    // Looking at a second changes no figure.
+    // The timeline changes no figure.
     assert_eq!(report, analyze(trace, options, &mut |_| {}).unwrap());
     timeline.unwrap()
 }
 
-/// Sum of the shares of a row's columns, thousandths; spans that began.
+/// Returns the sum of the shares of a row's columns, thousandths, and the number of spans that
+/// began.
 fn sums(timeline: &Timeline, lane: usize, row: u32) -> (u64, u64) {
     let rows = &timeline.lanes[lane].rows;
     let cells = rows
@@ -125,7 +126,7 @@ fn the_second_asked_for_holds_what_was_put_in() {
     for lane in [0, 1] {
         assert_eq!(found.lanes[lane].kind, LaneKind::Thread);
         assert_eq!(found.lanes[lane].label, ["slow (7)", "even (8)"][lane]);
-        // 1000 turns; an outer span of the turn before touches neither end.
+        // 1000 turns; an outer span of the previous turn touches neither end.
         assert_eq!(found.lanes[lane].spans, 2_000);
         assert!((found.lanes[lane].busy - 0.8).abs() < 1e-9);
         let columns = u64::from(found.columns);
@@ -136,7 +137,7 @@ fn the_second_asked_for_holds_what_was_put_in() {
         assert!(close(busy, 200_000) && began == 1_000, "{busy} {began}");
     }
     assert_eq!((found.spans_all, found.instants), (4_000, 2_000));
-    // All of them are there one by one: begin, length and name.
+    // All spans are listed: begin, length and name.
     assert_eq!(found.spans.len(), 4_000);
     let of_even: Vec<_> = found.spans.iter().filter(|s| s.0 == 1).collect();
     for (turn, pair) in of_even.chunks(2).enumerate() {
@@ -190,7 +191,7 @@ fn a_second_beyond_the_end_is_refused_with_its_length() {
         text.contains("--second") && text.contains("5.000 s"),
         "{text}"
     );
-    // The last, shorter than a second.
+    // The last second is shorter.
     let last = timeline(&trace, Some(4.5e9));
     assert!((last.length_ns - 0.5e9).abs() < 2e6, "{}", last.length_ns);
 }

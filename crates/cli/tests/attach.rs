@@ -1,4 +1,4 @@
-//! `undertick record --pid`, as a process of its own.
+//! `undertick record --pid`, as a separate process.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::{compile, refused, said, undertick};
 
 const NOBODY: u32 = 65_534;
 
-/// The program that does what it is told, and says what it wrote.
+/// The program that executes commands and reports what it wrote.
 struct Program {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -29,12 +29,12 @@ impl Program {
         let said = BufReader::new(child.stdout.take().unwrap());
         let pid = child.id() as i32;
         let mut program = Self { child, said, pid };
-        // Its own number, where another process started it.
+        // Asks the program for its number, because another process may have started it.
         program.pid = program.tell("main 1")[0].0;
         program
     }
 
-    /// Thread, event and count of what it wrote.
+    /// Sends a command; returns thread, event and count of what it wrote.
     fn tell(&mut self, command: &str) -> Vec<(i32, i32, u64)> {
         writeln!(self.child.stdin.as_mut().unwrap(), "{command}").unwrap();
         let mut all = Vec::new();
@@ -70,7 +70,7 @@ fn source(dir: &Path) -> Command {
     Command::new(compile(dir, "attach", &text, &[]))
 }
 
-/// A recorder that has come to `program`, and what it is to write to.
+/// Starts a recorder that attaches to `program`, and waits until the points are on.
 fn recorder(program: &mut Program, trace: &Path, options: &[&str]) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
         .args([
@@ -87,7 +87,7 @@ fn recorder(program: &mut Program, trace: &Path, options: &[&str]) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that was killed has left the points on; from here on they are ours.
+    // A killed recorder leaves the points on, so wait until they belong to this one.
     while !trace.join("manifest.json").exists() {
         if child.try_wait().unwrap().is_some() {
             panic!("it ended: {:?}", said(&child.wait_with_output().unwrap()));
@@ -104,7 +104,7 @@ fn stop(recorder: Child) -> (i32, String) {
     said(&recorder.wait_with_output().unwrap())
 }
 
-/// Events of the trace, by number, in what `export` writes.
+/// Counts the events of that number in the output of `export`.
 fn events(trace: &Path, event: &str) -> usize {
     let csv = trace.with_extension(format!("{event}.csv"));
     let exported = undertick(&[
@@ -145,7 +145,7 @@ fn ctrl_c_ends_the_recording_and_not_the_program() {
         assert_eq!((events(&trace, "1"), sessions_of(id)), (3000, 0));
         program.tell("events 10"); // not recorded
     }
-    // Its time: the name is the program's.
+    // The recording ends with its time; the trace has the program's name.
     let output = Command::new(env!("CARGO_BIN_EXE_undertick"))
         .args([
             "record",
@@ -182,7 +182,7 @@ fn a_killed_recorder_leaves_a_program_that_can_be_recorded() {
         program.tell("spans 1000");
         killed.kill().unwrap();
         killed.wait().unwrap();
-        // More than there is room for.
+        // More events than there is room for.
         program.tell("events 1000000");
         program.tell("fork 1000");
         program.tell("thread 1000");
@@ -228,7 +228,7 @@ fn users() {
         return;
     }
     std::fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    // Root comes to nobody's program.
+    // Root attaches to a program of the user nobody.
     let mut program = Program::start(source(dir.path()).uid(NOBODY).gid(NOBODY));
     let trace = dir.path().join("root.ut");
     let by_root = recorder(&mut program, &trace, &[]);
@@ -237,7 +237,7 @@ fn users() {
     let (status, text) = stop(by_root);
     assert_eq!(status, 0, "{text}");
     assert_eq!((events(&trace, "1"), events(&trace, "2")), (1505, 5));
-    // Nobody does, with the program copied to where nobody can read it.
+    // The user nobody attaches to it, too; the program is copied to where nobody can run it.
     let copy = dir.path().join("undertick");
     std::fs::copy(env!("CARGO_BIN_EXE_undertick"), &copy).unwrap();
     let as_nobody = |pid: &str, name: &str| {
@@ -252,7 +252,7 @@ fn users() {
     let (status, text) = stop(by_nobody);
     assert_eq!(status, 0, "{text}");
     assert_eq!(events(&dir.path().join("nobody.ut"), "1"), 2100);
-    // But not to root's, nor to one that was root's.
+    // Nobody may not attach to a program of root, nor to one that was root's.
     let mut of_root = Program::start(&mut source(dir.path()));
     for user in [None, Some(NOBODY)] {
         if let Some(user) = user {
@@ -263,7 +263,7 @@ fn users() {
             .unwrap();
         refused(&output, 2, &["not yours to record", "as root"]);
     }
-    // Which has changed its user; root can still record it.
+    // The program has changed its user; root can still record it.
     let trace = dir.path().join("changed.ut");
     let by_root = recorder(&mut of_root, &trace, &[]);
     of_root.tell("main 40");
@@ -281,8 +281,8 @@ fn rates_can_be_changed_meanwhile() {
     program.tell("spans 100");
     let changed = undertick(&["sample", trace.to_str().unwrap(), "sampled=1", "1"]);
     assert_eq!(said(&changed).0, 0, "{}", said(&changed).1);
-    // It is handed on within a tenth of a second, and holds from the next recorded
-    // span on: at the latest when the longest gap is over.
+    // The rate arrives within a tenth of a second, and holds from the next recorded span on: at the
+    // latest after the longest gap.
     let since = Instant::now();
     while since.elapsed() < Duration::from_millis(400) {
         program.tell("spans 10");
@@ -331,7 +331,7 @@ fn what_is_asked_wrongly_is_refused() {
     refused(&output, 2, &["--overflow block"]);
 }
 
-/// Sections with four points inside, until it is killed.
+/// Spans with four points inside, until it is killed.
 const LOOPING: &str = r#"
 #include "undertick.h"
 #include <stdio.h>
@@ -351,8 +351,8 @@ int main(void) {
 }
 "#;
 
-/// Points are switched in a program that was started without a session, and a later
-/// recorder finds all of them on.
+/// Points are switched in a program that was started without a session, and a later recorder finds
+/// all of them on.
 #[test]
 fn points_are_switched_in_a_program_that_runs() {
     let dir = tempfile::tempdir().unwrap();
@@ -395,7 +395,7 @@ fn points_are_switched_in_a_program_that_runs() {
     for half in 0..2 {
         assert!(slowed["samples"][half].as_u64().unwrap() > 100, "{slowed}");
     }
-    // Four in each section, a few at the edges of a half less.
+    // There are four in each span, and a few less at the edges of a half.
     let points = slowed["points"].as_f64().unwrap();
     assert!((3.5..=4.5).contains(&points), "{slowed}");
     let (report, whole) = record("whole.ut", &[]);

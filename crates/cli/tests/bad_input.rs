@@ -1,5 +1,5 @@
-//! Bad input and full disks: a clear error, the right exit status, never a
-//! panic, nothing written over.
+//! Bad input and full disks: a clear error, the right exit status, never a panic, and no file is
+//! overwritten.
 
 mod support;
 
@@ -109,7 +109,7 @@ fn a_damaged_manifest() {
         let at = scramble(&mut state) as usize % bad.len();
         bad[at] ^= 1 << (scramble(&mut state) % 8);
         fs::write(&path, &bad).unwrap();
-        // A digit may have become another: then it is a report, or refused.
+        // A digit may have become another one: the result is a report or a refusal.
         let (code, text) = said(&undertick(&["report", &trace, "--json"]));
         assert!(
             (code == 0 || code == 2 || code == 1) && !text.contains("panicked"),
@@ -259,7 +259,7 @@ fn a_shared_memory_that_fills_up_while_recording_harms_nobody() {
     let Some(disk) = SmallDisk::mount(dir.path(), "1m") else {
         return;
     };
-    // Eight threads want eight rings; there is room for a few.
+    // Eight threads want eight rings, and there is room for a few.
     let program = compile(
         dir.path(),
         "threads",
@@ -299,7 +299,7 @@ int main(void) {
         .env("UNDERTICK_DIR", &disk.0)
         .output()
         .unwrap();
-    // The program's own status: it was not hurt.
+    // The status is the program's: the program was not affected.
     assert_eq!(said(&output).0, 5, "{}", said(&output).1);
     let manifest: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(trace.join("manifest.json")).unwrap()).unwrap();
@@ -348,7 +348,7 @@ int main(int argc, char **argv) {
     ]);
     refused(&output, 1, &["free some space"]);
     assert!(done.exists(), "the program ran to its end");
-    // Somewhere with room the trace can be read, as far as it goes.
+    // Where there is room, the events recorded so far can be read.
     let moved = dir.path().join("moved.ut");
     let copied = std::process::Command::new("cp")
         .arg("-r")

@@ -1,5 +1,5 @@
-//! `undertick calibrate`: what other programs read, and bad input. Figures of a
-//! live clock are not tested here but for what must hold on any machine.
+//! `undertick calibrate`: the document, and bad input. Of a live clock's figures the tests check
+//! only what must hold on any machine.
 
 use std::process::{Command, Output};
 
@@ -44,8 +44,7 @@ fn the_document_has_every_method_with_bias_and_k() {
             assert!((-1.0..=1.0).contains(&r), "{method}");
         }
     }
-    // Long-term averaging subtracts one constant: k is 1, and nothing comes
-    // out at 0, by construction.
+    // Long-term averaging subtracts one constant: k is 1, and the residue is 0, by construction.
     let long_term = &found["methods"][0];
     assert!((long_term["k"]["value"].as_f64().unwrap() - 1.0).abs() < 1e-9);
     let chosen = found["methods"].as_array().unwrap().iter();

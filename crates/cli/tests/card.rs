@@ -67,7 +67,7 @@ fn a_stream_becomes_a_trace_that_is_reported() {
         (lock["count"].as_u64(), lock["mean"]["value"].as_f64()),
         (Some(200), Some(5000.0))
     );
-    // What the card does not say is of no use to another file.
+    // Options of the card are refused for other files.
     let other = [
         "import",
         "--from",
@@ -100,8 +100,8 @@ fn a_pipe_is_recorded_until_a_signal() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Opening waits for the recorder; what is in the pipe is read before a signal ends it, or
-    // not: either way what is kept is whole records.
+    // Opening waits for the recorder. A signal may end it before it has read all of the pipe; the
+    // trace has whole records in either case.
     let mut pipe = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
     pipe.write_all(&stream(100_000)).unwrap();
     let killed = Command::new("kill")
@@ -117,7 +117,7 @@ fn a_pipe_is_recorded_until_a_signal() {
     );
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let events = report["trace"]["events"].as_u64().unwrap();
-    // All but what a full pipe and two buffers hold had been read when the signal came.
+    // When the signal came, all but the contents of a full pipe and two buffers had been read.
     assert!((190_000..=200_000).contains(&events), "{events}");
     drop(pipe);
 }

@@ -1,6 +1,5 @@
-//! `undertick clock` on machines as they come: several CPUs, one, a counter
-//! that may not be used, a time namespace, no rights. What the figures are is
-//! the machine's affair; that they fit together must hold anywhere.
+//! `undertick clock` on any machine: several CPUs, one, a counter that may not be used, a time
+//! namespace, no rights. The figures depend on the machine; their consistency must hold everywhere.
 
 use std::process::{Command, Output};
 
@@ -107,7 +106,7 @@ fn the_page_fits_and_says_which_clock_to_use() {
         shown.lines().all(|line| line.chars().count() <= 110),
         "{shown}"
     );
-    // No clock's name is broken over two lines.
+    // No clock's name is split over two lines.
     for name in ["monotonic_coarse", "monotonic_raw", "boottime"] {
         assert!(
             shown.lines().any(|line| line.starts_with(name)),
@@ -155,7 +154,7 @@ fn a_counter_that_is_not_invariant_is_not_used_and_the_reason_stands_there() {
     let tsc = clock(&found, "tsc");
     assert_eq!(tsc["usable"], false);
     assert!(tsc["why"].as_str().unwrap().contains("invariant"), "{tsc}");
-    // Cycles are stated per tick of a counter, and there is none now.
+    // Cycles are stated per tick of a counter, and no counter may be used here.
     assert!(found["core_speed"].is_null());
     assert_eq!(clock(&found, "monotonic_raw")["monotonic"], true);
 }
@@ -188,8 +187,8 @@ fn a_time_namespace_shifts_readings_not_rates() {
     let notes = found["notes"].to_string();
     assert!(notes.contains("+1000.000 s"), "{notes}");
     for name in ["monotonic", "boottime"] {
-        // Unix time is corrected by 500 ppm at most; a jump of 1000 s in a
-        // second or two would be a billion.
+        // Unix time is corrected by 500 ppm at most; a jump of 1000 s in a second or two would be a
+        // billion.
         let rate = &clock(&found, name)["rate_ppm"]["interval"];
         assert!(
             rate[0].as_f64() < Some(500.0) && rate[1].as_f64() > Some(-500.0),

@@ -39,8 +39,8 @@ fn report_says_what_the_program_did() {
         !page.contains("<script>alert(1)"),
         "a name must not become a script"
     );
-    // The namespace of SVG is a name, not an address that is fetched; a link is followed
-    // when somebody asks for it.
+    // The namespace of SVG is a name, not an address that is fetched; a link is followed only on a
+    // click.
     let page = page.replace("http://www.w3.org/2000/svg", "");
     let page = page.replace(" href=\"https://", "");
     assert!(
@@ -98,7 +98,7 @@ fn the_programs_exit_status_is_ours() {
     }
 }
 
-/// Ctrl-C, as a terminal sends it, and as `kill` does.
+/// Ctrl-C from a terminal, and from `kill`.
 #[test]
 fn an_interrupted_recording_is_readable() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ fn an_interrupted_recording_is_readable() {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(300));
-    // A trace that is being recorded is left alone.
+    // A trace that is being recorded stays unchanged.
     support::refused(
         &undertick(&["report", trace.to_str().unwrap()]),
         1,
@@ -139,7 +139,7 @@ fn an_interrupted_recording_is_readable() {
     assert!(manifest.contains("\"interrupted\": true") && manifest.contains("\"lost\": 0"));
 }
 
-/// The recorder killed: the program goes on, what was drained is readable.
+/// The recorder is killed: the program goes on, and drained events are readable.
 #[test]
 fn a_killed_recorder_leaves_program_and_trace() {
     let dir = tempfile::tempdir().unwrap();
@@ -168,7 +168,7 @@ fn a_killed_recorder_leaves_program_and_trace() {
     std::thread::sleep(Duration::from_millis(200));
     child.kill().unwrap();
     child.wait().unwrap();
-    // A reader changes nothing, and says what does.
+    // A reader changes nothing, and names the command that does.
     let name = trace.to_str().unwrap();
     let (code, text) = said(&undertick(&["report", name]));
     assert_eq!(code, 1, "{text}");
@@ -223,14 +223,14 @@ fn the_header_is_written_and_compiles() {
     let ours =
         fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include/undertick.h")).unwrap();
     assert_eq!(written, ours);
-    // Again is no error.
+    // A second call is no error.
     assert_eq!(
         said(&undertick(&["header", "--dir", into.to_str().unwrap()])).0,
         0
     );
 }
 
-/// With UNDERTICK_DISABLE the object file is the one without the calls.
+/// With UNDERTICK_DISABLE the object file equals the one without the calls.
 #[test]
 fn a_disabled_recorder_leaves_no_code() {
     let dir = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ fn a_disabled_recorder_leaves_no_code() {
     let (plain, _) = code("plain", without, &[]);
     assert_eq!(disabled, plain);
     assert!(!symbols.contains("ut_"), "{symbols}");
-    // And the test can tell: enabled, there is more.
+    // The test can fail: the enabled file has more.
     let (enabled, symbols) = code("enabled", &with, &[]);
     assert!(enabled.len() > plain.len() && symbols.contains("ut_"));
 }
@@ -291,7 +291,7 @@ fn the_demo_shows_its_stages() {
             interval["count"].as_u64().unwrap() > 10,
             "{interval} {told}"
         );
-        // Some drift for longer than the demo runs: then there is a word for it.
+        // Some drift for longer than the demo runs: a note then says so.
         let refused = interval["mean"]["notes"]
             .to_string()
             .contains("autocorrelation");

@@ -8,7 +8,7 @@ use std::process::Output;
 use serde_json::Value;
 use support::{compile, refused, said, undertick};
 
-/// Sections of so many steps, 200 times.
+/// 200 spans of a number of steps.
 const PROGRAM: &str = r#"
 #include "undertick.h"
 #include <stdio.h>
@@ -46,9 +46,9 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A program that takes twenty times as long is found slower in eight rounds, the gate
-/// says so by its status, the recordings are kept and say the same again, as rounds. By so
-/// much, for a machine may be taken away for longer than a run takes.
+/// A program that takes twenty times as long is found slower in eight rounds. The gate shows it by
+/// the exit status; the recordings are stored and, as rounds, give the same result. The factor is
+/// large because a machine may be taken away for longer than a run takes.
 #[test]
 fn two_programs_in_turn() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,11 +87,11 @@ fn two_programs_in_turn() {
     let too_slow = found["gate"]["too_slow"].as_array().unwrap();
     assert!(too_slow.contains(&"work".into()), "{too_slow:?}");
 
-    // Appended, as GitHub wants it.
+    // The summary is appended, as GitHub requires.
     let summary = std::fs::read_to_string(&summary).unwrap();
     assert!(summary.starts_with("before\n###"), "{summary}");
     assert!(summary.contains("| work |") && summary.contains("**Surely slower by more than 50 %"));
-    // What the programs printed lies beside the traces, not on our output.
+    // The programs' output lies beside the traces, not in the command's output.
     let printed = std::fs::read_to_string(kept.join("b/0003.out")).unwrap();
     assert_eq!(printed, "100000 steps\n");
 
@@ -100,7 +100,7 @@ fn two_programs_in_turn() {
     as_single_traces(dir.path(), &kept);
 }
 
-/// The kept runs give the figures once more.
+/// The stored runs give the same figures.
 fn again(kept: &Path, before: &Value) {
     let (a, b) = (kept.join("a"), kept.join("b"));
     let output = undertick(&["compare", text(&a), text(&b), "--json"]);
@@ -121,7 +121,7 @@ fn again(kept: &Path, before: &Value) {
     );
 }
 
-/// Moved away from where they were made in turn they are two sets; chosen figures only.
+/// Moved to other directories they are two sets; only chosen figures are compared.
 fn as_sets(dir: &Path, kept: &Path) {
     let moved = dir.join("before");
     std::fs::rename(kept.join("a"), &moved).unwrap();
@@ -152,10 +152,10 @@ fn as_sets(dir: &Path, kept: &Path) {
     std::fs::rename(&moved, kept.join("a")).unwrap();
 }
 
-/// A trace of 200 sections around so many nanoseconds, whatever the machine does meanwhile.
+/// A trace of 200 spans of about `ns` nanoseconds, regardless of the machine.
 fn sections(dir: &Path, name: &str, ns: usize) -> PathBuf {
     let section = |i: usize| {
-        // Spread, and in no order.
+        // The durations are spread, in no order.
         let long = ns + (i * 7919) % 200;
         format!(
             r#"{{"ph":"X","pid":1,"tid":1,"name":"work","ts":{},"dur":{:.3}}}"#,
@@ -172,7 +172,7 @@ fn sections(dir: &Path, name: &str, ns: usize) -> PathBuf {
     trace
 }
 
-/// Two traces: compared, with the warning that they are one run each; not with a set.
+/// Two traces are compared, with the warning that each is one run; a trace and a set are not.
 fn as_single_traces(dir: &Path, kept: &Path) {
     let (a, b) = (sections(dir, "short", 5000), sections(dir, "long", 15_000));
     let output = undertick(&["compare", text(&a), text(&b), "--json"]);
@@ -187,7 +187,7 @@ fn as_single_traces(dir: &Path, kept: &Path) {
         single["text"].as_str().unwrap().contains("--runs"),
         "{single}"
     );
-    // A report of a trace is the same as the trace.
+    // The report of a trace gives the same as the trace.
     let report = undertick(&["report", text(&a), "--json"]);
     let file = dir.join("report.json");
     std::fs::write(&file, &report.stdout).unwrap();
@@ -200,7 +200,7 @@ fn as_single_traces(dir: &Path, kept: &Path) {
     );
 }
 
-/// As long as it may take, at least two rounds.
+/// Runs within the given time, but at least two rounds.
 #[test]
 fn for_a_time() {
     let dir = tempfile::tempdir().unwrap();
@@ -215,7 +215,7 @@ fn for_a_time() {
     assert!(runs("3s") > 2);
 }
 
-/// A program that fails, records nothing or does not exist: no figures, and why.
+/// A program that fails, records nothing or does not exist gives no figures, but the reason.
 #[test]
 fn programs_that_cannot_be_compared() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Sections that carry pairs of readings, from a C program to the report.
+//! Spans that carry pairs of readings, from a C program to the report.
 
 mod support;
 
@@ -21,7 +21,7 @@ const PROGRAM: &str = "#include \"undertick.h\"\n\
         return 0;\n\
     }\n";
 
-/// Of 3000 samples.
+/// Fewest samples kept of 3000.
 const FEWEST: u64 = 2700;
 
 fn interval(report: &Value, name: &str) -> Value {
@@ -33,8 +33,8 @@ fn interval(report: &Value, name: &str) -> Value {
         .clone()
 }
 
-/// A method that makes the samples of this run scatter more is refused with a word; on a busy
-/// machine pairs do.
+/// Returns whether the method was refused, with a note, because it makes the samples of this run
+/// scatter more; on a busy machine pairs do.
 fn is_refused(section: &Value) -> bool {
     let said = section["notes"]
         .to_string()
@@ -77,11 +77,11 @@ fn every_method_works_on_a_recorded_program() {
         if !refused {
             assert_eq!(section["compensation"]["method"], method, "{section}");
         }
-        // The cost of a reading is some nanoseconds on any machine.
+        // A reading costs some nanoseconds on any machine.
         let less = mean(&plain, "event 1") - mean(&found, "event 1");
         assert!(less > 1.0, "{method} subtracted {less} ns");
         let cost = section["compensation"]["cost"]["value"].as_f64().unwrap();
-        // On a busy machine pairs can be dearer than all that was read: no mean is below 0.
+        // On a busy machine pairs can cost more than the whole duration: no mean is below 0.
         let is_all = mean(&found, "event 1") == 0.0 && cost > less;
         let is_less = (cost - less).abs() < 1e-6 * less + 1e-6;
         assert!(is_less || is_all, "{cost} {less}");
@@ -95,14 +95,14 @@ fn every_method_works_on_a_recorded_program() {
             "{k}"
         );
     }
-    // The plain section has the plain pairs around it.
+    // The plain span has the plain pairs around it.
     let found = report("pairs");
     let plain_one = interval(&found, "event 3");
     assert!(
         is_refused(&plain_one) || plain_one["compensation"]["method"] == "pairs",
         "{plain_one}"
     );
-    // No thread but the program's own took pairs.
+    // Only the program's own thread took pairs.
     let found = report("sampler");
     let section = interval(&found, "event 1");
     assert_eq!(section["compensation"]["method"], "none", "{section}");

@@ -1,4 +1,4 @@
-//! Manual pages and completions: made, whole, and taken by those who read them.
+//! Manual pages and completions: complete, and accepted by their readers.
 
 mod support;
 
@@ -44,7 +44,7 @@ fn every_command_has_a_page() {
     }
 }
 
-/// `man` formats it, and has nothing to complain of.
+/// Asserts that `man` formats the page without warnings.
 fn accepted_by_man(page: &std::path::Path) {
     let Ok(done) = Command::new("man")
         .args(["--warnings", "-l"])

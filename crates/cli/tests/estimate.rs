@@ -81,8 +81,7 @@ fn a_person_is_told_in_one_line() {
     );
 }
 
-/// Numbers that resemble their neighbours: the interval is wider than that of
-/// the same numbers shuffled.
+/// Numbers that resemble their neighbours have a wider interval than the same numbers shuffled.
 #[test]
 fn order_matters() {
     let width = |input: String| {
@@ -90,7 +89,7 @@ fn order_matters() {
         let e: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
         e["interval"][1].as_f64().unwrap() - e["interval"][0].as_f64().unwrap()
     };
-    // Each number ten times in a row, which makes the interval the root of ten as wide.
+    // Each number comes ten times in a row, which widens the interval by the root of ten.
     let mut state = 1_u64;
     let mut random = move || {
         state = state

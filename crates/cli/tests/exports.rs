@@ -1,4 +1,4 @@
-//! Exports, read back by something other than what wrote them.
+//! Exports, read by independent readers.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn csv_has_a_line_for_each_event() {
     let text = fs::read_to_string(file).unwrap();
     assert_eq!(text.lines().count(), 7001);
     let first = text.lines().nth(1).unwrap();
-    // The ninth field, whether the thread was descheduled, is the machine's.
+    // The ninth field, whether the thread was descheduled, depends on the machine.
     let fields: Vec<&str> = first.splitn(10, ',').collect();
     assert_eq!(fields[6..8], ["user", "begin"]);
     assert_eq!(fields[9], "1,\"request, \"\"quoted\"\"\",0");
@@ -84,7 +84,7 @@ fn parquet_has_names_and_nanoseconds() {
     assert_eq!((rows, named), (7000, 2000));
 }
 
-/// A reader of protobuf, written here for the test: (field, value or bytes).
+/// A small reader of protobuf: (field, value or bytes).
 fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let (mut value, mut shift) = (0, 0);
@@ -156,7 +156,7 @@ fn perfetto_packets_follow_the_protocol() {
             }
         }
     }
-    // Begins, ends, instants, and their values: of both kinds all but the first, a 0.
+    // Begins, ends, instants, and their values: for both kinds of instants all but the first, a 0.
     assert_eq!(kinds, [0, 3000, 3000, 2000, 1998]);
     assert_eq!(tracks.len(), 4);
     names.sort();

@@ -1,4 +1,4 @@
-//! `undertick snapshot` and `undertick record --resume`, as a user has them.
+//! `undertick snapshot` and `undertick record --resume`, as a user runs them.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use support::{compile, refused, said, undertick};
 
-/// Writes on until it is told to end: events 1 with payloads 0, 1, 2, ...
+/// Writes until it is told to end: events 1 with payloads 0, 1, 2, ...
 const WRITER: &str = r#"
 #include "undertick.h"
 #include <signal.h>
@@ -57,7 +57,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// The program that was started as `path`: not this process's child.
+/// Returns the process number of the program `path`, which is no child of this process.
 fn pid_of(path: &Path) -> i32 {
     let mut found = None;
     wait_until(|| pids().any(|pid| is(pid, path)));
@@ -81,7 +81,7 @@ fn signal(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Payloads of the events, as `export` writes them.
+/// Returns the payloads of the events, from the output of `export`.
 fn payloads(trace: &Path) -> Vec<u64> {
     let csv = trace.with_extension("csv");
     let output = undertick(&[

@@ -1,5 +1,5 @@
-//! `undertick record --functions`: programs that nobody edited. Their calls are
-//! known by construction.
+//! `record --functions` on programs that nobody edited. The numbers of their calls are known by
+//! construction.
 
 mod support;
 
@@ -13,7 +13,7 @@ use support::{refused, said, undertick};
 const PROGRAM: &str = include_str!("programs/functions.c");
 const CPP: &str = include_str!("programs/functions.cpp");
 
-/// Compiles a text with hooks; `compiler` and options as given.
+/// Compiles a text with hooks, with `compiler` and options.
 fn build(dir: &Path, name: &str, text: &str, words: &[&str]) -> PathBuf {
     let kind = if words[0].contains("++") { "cpp" } else { "c" };
     let (source, out) = (dir.join(format!("{name}.{kind}")), dir.join(name));
@@ -31,7 +31,7 @@ fn build(dir: &Path, name: &str, text: &str, words: &[&str]) -> PathBuf {
     out
 }
 
-/// Records with a filter; more options before, the program after.
+/// Records with a filter, further options and a program.
 fn record(trace: &Path, filter: &str, options: &[&str], program: &[&str]) -> Output {
     let words = ["record", "--no-calibration", "--kernel", "off", "-o"];
     let mut all = words.to_vec();
@@ -42,7 +42,7 @@ fn record(trace: &Path, filter: &str, options: &[&str], program: &[&str]) -> Out
     undertick(&all)
 }
 
-/// Calls by name as the report has them: whole ones, and begins without an end.
+/// Returns the calls by name, from the report: whole ones, and begins without an end.
 fn calls(trace: &Path) -> BTreeMap<String, (u64, u64)> {
     let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
     let report: serde_json::Value =
@@ -60,7 +60,7 @@ fn calls(trace: &Path) -> BTreeMap<String, (u64, u64)> {
         .collect()
 }
 
-/// What was called, as a map to compare with.
+/// Returns the expected calls, as a map.
 fn known(list: &[(&str, u64, u64)]) -> BTreeMap<String, (u64, u64)> {
     list.iter()
         .map(|&(name, whole, open)| (name.to_owned(), (whole, open)))
@@ -71,7 +71,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A library with a function that all of them export and one of its own.
+/// A library with a function that all of them export and a private one.
 fn library(dir: &Path, name: &str) -> PathBuf {
     let source = format!(
         "static volatile int sink;\n__attribute__((noinline)) static void of_{name}(void) {{ sink++; }}\n\
@@ -150,7 +150,7 @@ fn the_filter_takes_names_and_symbols() {
             &c,
             known(&[("in_thread", 4000, 0), ("in_child", 9, 0)]),
         ),
-        // By the other name of an address.
+        // The same address has a second name.
         ("same_address", &c, known(&[("another_name", 5, 0)])),
         (
             "shop::price",
@@ -160,7 +160,7 @@ fn the_filter_takes_names_and_symbols() {
                 ("shop::price(std::string const&)", 60, 0),
             ]),
         ),
-        // As the linker has it.
+        // The name in the linker's table.
         (
             "^_ZN4shop5priceEi",
             &cpp,
@@ -171,7 +171,7 @@ fn the_filter_takes_names_and_symbols() {
             &cpp,
             known(&[("shop::Shelf<int, int>::put(int const&, int)", 30, 0)]),
         ),
-        // What the name that is shown leaves out.
+        // Text that the shown name omits.
         (
             r"basic_string<char.*allocator<char> > const&\)$",
             &cpp,
@@ -191,7 +191,7 @@ fn the_filter_takes_names_and_symbols() {
     }
 }
 
-/// Names of C++ in the table and on the page: short enough, and no markup.
+/// Names of C++ in the table and on the page are short enough, and contain no markup.
 #[test]
 fn long_names_are_readable() {
     let dir = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn what_cannot_be_recorded_is_refused_with_a_mend() {
         H void __cyg_profile_func_exit(void *f, void *s) { (void)f; (void)s; }\nint main(void) { return 0; }\n";
     let own = build(dir.path(), "own", own, &["cc"]);
     refuse(".", &own, &["own __cyg_profile_func_enter"]);
-    // Another processor: bytes 18 and 19 of the header; 40 is ARM's, 32 bits.
+    // Bytes 18 and 19 of the header are the processor: 40 is ARM, 32 bits.
     let foreign = dir.path().join("foreign");
     let mut bytes = fs::read(&program).unwrap();
     bytes[18..20].copy_from_slice(&40u16.to_le_bytes());
@@ -261,8 +261,8 @@ fn setuid(dir: &Path, program: &Path, refuse: &dyn Fn(&str, &Path, &[&str])) {
     refuse(".", &other, &["set-user-ID"]);
 }
 
-/// Not instrumented: it may start what is, so it runs, and both times the mend is
-/// said. A script is the same.
+/// An uninstrumented program may start an instrumented one, so it runs, and both times the message
+/// has the mend. A script is treated alike.
 #[test]
 fn what_is_started_by_others_is_recorded() {
     let dir = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ fn what_is_started_by_others_is_recorded() {
     );
     fs::remove_dir_all(&trace).unwrap();
 
-    // Two programs with functions of one name and of their own.
+    // Two programs have a function of the same name and one with a different name.
     let text_of = |n: u32, name: &str| {
         format!(
             "static volatile int s;\n__attribute__((noinline)) static void shared(void) {{ s++; }}\n\
@@ -312,12 +312,12 @@ fn what_is_started_by_others_is_recorded() {
     assert_eq!(calls(&trace), known(&expected));
 }
 
-/// More functions than numbers: what has none is counted.
+/// More functions than numbers: the functions without a number are counted.
 #[test]
 fn functions_beyond_the_numbers_are_counted() {
     const MORE: usize = 100;
     let dir = tempfile::tempdir().unwrap();
-    // Symbols a byte apart, and the calls that a compiler would make for them.
+    // Symbols lie a byte apart, with the calls that a compiler would make for them.
     let source = format!(
         "#include <stdint.h>\nextern char f0[];\n\
          void __cyg_profile_func_enter(void *, void *);\nvoid __cyg_profile_func_exit(void *, void *);\n\
@@ -337,20 +337,20 @@ fn functions_beyond_the_numbers_are_counted() {
         2 * MORE
     );
     assert!(told.contains(&said), "{told}");
-    // A report has fewer rows than that.
+    // A report has fewer rows than there are functions.
     let manifest = fs::read_to_string(trace.join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     assert_eq!(manifest["names"].as_array().unwrap().len(), 0x8000);
     assert_eq!(manifest["events"], 2 * 2 * 0x8000);
 }
 
-/// The user's own LD_PRELOAD stays, and nothing of ours is left behind.
+/// The user's own LD_PRELOAD stays, and no temporary file is left behind.
 #[test]
 fn preloading_is_added_to() {
     let dir = tempfile::tempdir().unwrap();
     let temporary = dir.path().join("tmp");
     fs::create_dir(&temporary).unwrap();
-    // It says which process it is in: `undertick` has it, too.
+    // It prints the process that it is in, because `undertick` loads it, too.
     let theirs = "#define _GNU_SOURCE\n#include <errno.h>\n#include <stdio.h>\n\
         __attribute__((constructor)) static void c(void) { printf(\"theirs in %s\\n\", program_invocation_short_name); fflush(stdout); }\n";
     let theirs = support::compile(dir.path(), "theirs", theirs, &["-shared", "-fPIC"]);
@@ -379,15 +379,14 @@ fn preloading_is_added_to() {
     };
     run(&temporary);
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
-    // A place whose name LD_PRELOAD cannot have: another one is taken.
+    // LD_PRELOAD cannot have a name with a space: another directory is used.
     let spaced = dir.path().join("with space");
     fs::create_dir(&spaced).unwrap();
     run(&spaced);
     assert_eq!(fs::read_dir(&spaced).unwrap().count(), 0);
 }
 
-/// Linked with the library instead of preloaded; and its source in a static
-/// program.
+/// The library is linked instead of preloaded; its source is compiled into a static program.
 #[test]
 fn the_library_can_be_linked() {
     let dir = tempfile::tempdir().unwrap();
@@ -455,7 +454,7 @@ fn the_library_can_be_linked() {
         ]);
         assert_eq!(calls(&trace), expected, "{way:?}");
         fs::remove_dir_all(&trace).unwrap();
-        // Without --functions, and without a session, nothing is recorded.
+        // Without --functions, and without a session, no function is recorded.
         let words = [
             "record",
             "--no-calibration",
@@ -471,8 +470,8 @@ fn the_library_can_be_linked() {
     }
 }
 
-/// The recorder is killed while the program runs: the program goes on, also where
-/// it has to ask, and what was drained has its names.
+/// The recorder is killed while the program runs. The program goes on, also where it needs a
+/// number, and drained events have their names.
 #[test]
 fn a_killed_recorder_leaves_program_and_names() {
     let dir = tempfile::tempdir().unwrap();
@@ -516,7 +515,7 @@ fn a_killed_recorder_leaves_program_and_names() {
     assert!(named.contains_key("tick"), "{named:?}");
 }
 
-/// Twenty seconds at most.
+/// Waits, twenty seconds at most.
 fn wait_for(is_so: impl Fn() -> bool) -> bool {
     (0..1000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -524,8 +523,7 @@ fn wait_for(is_so: impl Fn() -> bool) -> bool {
     })
 }
 
-/// The constructors of a library that the program is linked with run before those
-/// of the program.
+/// The constructors of a library that is linked with the program run before those of the program.
 #[test]
 fn the_first_functions_are_recorded() {
     let dir = tempfile::tempdir().unwrap();
@@ -539,7 +537,8 @@ fn the_first_functions_are_recorded() {
         &["cc", "-O1", "-fPIC", "-shared"],
     );
     let rpath = format!("-Wl,-rpath,{}", dir.path().display());
-    // Before the source; what is not known yet is taken all the same.
+    // The library comes before the source, so --no-as-needed links it although no symbol needs it
+    // yet.
     let words = ["cc", "-O1", &rpath, "-Wl,--no-as-needed", text(&library)];
     let main = "void used(void);\nint main(void) { used(); return 0; }\n";
     let program = build(dir.path(), "program", main, &words);
@@ -556,9 +555,9 @@ fn the_first_functions_are_recorded() {
     assert_eq!(calls(&trace), known(&expected));
 }
 
-/// What a recorded function costs is measured where functions are recorded, kept for the next
-/// recording, and subtracted: in the function itself, and in the one around it for the begin and
-/// the end of each that it calls.
+/// The cost of a recorded function is measured where functions are recorded, stored for the next
+/// recording, and subtracted: in the function itself, and in the enclosing one for the begin and
+/// the end of each function that it calls.
 #[test]
 fn what_functions_cost_is_subtracted() {
     let dir = tempfile::tempdir().unwrap();
@@ -604,7 +603,7 @@ fn what_functions_cost_is_subtracted() {
     let ns = |figure: &serde_json::Value| figure["value"].as_f64().unwrap();
     let function = &with["functions"];
     let (ends, inside) = (ns(&function["span"]["dosed_ns"]), ns(&function["inner_ns"]));
-    // As dear as readings were for the program: its one thread wrote one ring.
+    // The costs are scaled by the read cost of the program's only ring.
     let clock = &manifest["clock"];
     let [ticks, seconds] = ["numerator", "denominator"]
         .map(|part| clock[format!("ticks_per_second_{part}")].as_f64().unwrap());
@@ -618,7 +617,7 @@ fn what_functions_cost_is_subtracted() {
             "{name}: {found} for {expected}"
         );
     }
-    // The next one finds what was kept, here as on a quiet machine with another cost.
+    // The next recording finds the stored cost, here changed to that of a quiet machine.
     let kept = dir.path().join("cache/undertick");
     let kept = fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
     let mut contents: serde_json::Value =

@@ -1,11 +1,11 @@
-//! Whole trace directories that were made to harm, and every command that takes one: in a
-//! jail beside a tree of files that must stay as they are.
+//! Malicious trace directories, and every command that takes a trace: in a jail beside a tree of
+//! files that must stay unchanged.
 //!
-//! Each round copies a good trace (complete, or left by a killed recorder), changes it at
-//! random, and runs every command on it with little memory and CPU time. Nothing but what
-//! `-o` names, and for `record --finish` and `--resume` the trace itself, may have changed.
-//! The round's seed is printed on failure; `UNDERTICK_DIRECTORIES_SEED` repeats one, and
-//! `UNDERTICK_DIRECTORIES_SECONDS` says for how much CPU time it is gone on.
+//! Each round copies a good trace (complete, or left by a killed recorder), changes it at random,
+//! and runs every command on it with little memory and CPU time. Only what `-o` names may change,
+//! and the trace itself for `record --finish` and `--resume`. A failure prints the round's seed;
+//! `UNDERTICK_DIRECTORIES_SEED` repeats one, and `UNDERTICK_DIRECTORIES_SECONDS` sets the CPU time
+//! of all rounds.
 
 mod support;
 
@@ -25,15 +25,15 @@ use support::{compile, trace};
 
 /// CPU time for all rounds in CI.
 const SECONDS: f64 = 40.0;
-/// Most CPU time of a command, seconds; with others on the machine it may take longer.
+/// Most CPU time of a command, seconds; on a busy machine the wall time is longer.
 const MOST_CPU_SECONDS: u64 = 20;
 const MOST_WALL: Duration = Duration::from_secs(180);
-/// Most memory that a command may have had, bytes.
+/// Most memory of a command, bytes.
 const MOST_MEMORY: u64 = 1 << 30;
-/// Of so many directories two are asked by `sql`.
+/// `sql` runs on two of this many directories.
 const SQL_EACH: u64 = 40;
 
-/// What may be in a trace directory.
+/// Possible names in a trace directory.
 const FILES: [&str; 18] = [
     "manifest.json",
     "manifest.json",
@@ -55,10 +55,10 @@ const FILES: [&str; 18] = [
     "truth.parquet",
 ];
 
-/// Path, inode, mode, size, time of the last change, where a link leads.
+/// Path, inode, mode, size, time of the last change, target of a link.
 type Tree = BTreeMap<PathBuf, (u64, u32, u64, i64, Option<PathBuf>)>;
 
-/// What is under a directory, without opening anything.
+/// Lists the contents of a directory, without opening anything.
 fn tree(dir: &Path) -> Tree {
     let mut found = Tree::new();
     let mut to_do = vec![dir.to_owned()];
@@ -71,7 +71,8 @@ fn tree(dir: &Path) -> Tree {
             }
             let changed = about.mtime() * 1_000_000_000 + about.mtime_nsec();
             let leads = fs::read_link(&path).ok();
-            // A directory's own time changes with what is made in it, which is seen itself.
+            // The time of a directory changes with the files made in it, which are listed
+            // themselves.
             let (size, changed) = if about.is_dir() {
                 (0, 0)
             } else {
@@ -120,7 +121,7 @@ fn left_by_a_killed_recorder(dir: &Path) -> PathBuf {
     trace
 }
 
-/// Makes one thing of a directory other than it was.
+/// Makes one random change in a directory.
 struct Changer<'a> {
     random: ChaCha8Rng,
     canary: &'a Path,
@@ -176,7 +177,7 @@ impl Changer<'_> {
                 let mut bytes = bytes;
                 for _ in 0..self.random.random_range(1..20) {
                     if !bytes.is_empty() {
-                        // What a Parquet file says of itself stands at its end.
+                        // A Parquet file has its description at its end.
                         let from = self.one_of(&[0, bytes.len().saturating_sub(2000)]);
                         let at = self.random.random_range(from..bytes.len());
                         bytes[at] = match self.random.random_range(0..3) {
@@ -210,7 +211,7 @@ impl Changer<'_> {
         fs::write(&path, serde_json::to_vec(&manifest).unwrap()).unwrap();
     }
 
-    /// Has the manifest say of each part what is there: whoever sends a trace can.
+    /// Makes the manifest agree with the changed parts, as the sender of a trace can.
     fn agree(&self, trace: &Path) {
         let path = trace.join("manifest.json");
         let Ok(mut manifest) = serde_json::from_slice::<Value>(&read_some(&path)) else {
@@ -345,7 +346,7 @@ impl Changer<'_> {
     }
 }
 
-/// The beginning of a file, without waiting for a pipe.
+/// Reads the beginning of a file, without waiting for a pipe.
 fn read_some(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     if fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) {
@@ -357,7 +358,7 @@ fn read_some(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// How a command ended.
+/// The end of a command.
 struct Ended {
     status: std::process::ExitStatus,
     cpu_seconds: f64,
@@ -419,7 +420,7 @@ fn run(arguments: &[&str], jail: &Path, said: &Path) -> Ended {
     }
 }
 
-/// Every command that takes a trace, and whether it may write into it. `sql` needs the
+/// Returns every command that takes a trace, and whether it may write into it. `sql` needs the
 /// Python package, in the interpreter that `UNDERTICK_PYTHON` names.
 fn commands(trace: &str, out: &str, with_sql: bool) -> Vec<(Vec<String>, bool)> {
     let words = |text: &str| -> Vec<String> {
@@ -501,7 +502,7 @@ fn no_trace_directory_harms_its_reader() {
             changer.agree(&trace);
         }
         let out = jail.join("out");
-        // It takes a hundred times as long as the others.
+        // `sql` takes a hundred times as long as the others.
         let with_sql = seed % SQL_EACH < 2 && std::env::var_os("UNDERTICK_PYTHON").is_some();
         for (words, writes) in commands("x.ut", "out", with_sql) {
             fs::create_dir(&out).unwrap();

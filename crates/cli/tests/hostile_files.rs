@@ -1,5 +1,5 @@
-//! Files that are meant to hang, fill or fool what reads them: each command ends soon, within
-//! bounded memory, with an error that names the file, and steers no terminal.
+//! Files that are meant to hang, fill or fool their reader: each command ends soon, within bounded
+//! memory, with an error that names the file, and without control sequences for the terminal.
 
 mod support;
 
@@ -14,9 +14,9 @@ use support::said;
 
 /// Address space of a command.
 const MOST_BYTES: u64 = 4 << 30;
-/// A command that is not done by then hangs.
+/// A command that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(20);
-/// What an imported trace is made of.
+/// Events of an imported trace.
 const EVENTS: &str = r#"[{"ph":"X","name":"work","ts":1,"dur":5,"pid":1,"tid":1},
     {"ph":"X","name":"work","ts":10,"dur":5,"pid":1,"tid":1},
     {"ph":"i","name":"point","ts":20,"pid":1,"tid":1}]"#;
@@ -63,7 +63,7 @@ fn bounded(dir: &Path, words: &[&str]) -> Output {
     }
 }
 
-/// It was refused in words that name the file.
+/// Asserts that the command is refused with a message that names the file.
 #[track_caller]
 fn refused(dir: &Path, words: &[&str], named: &[&str]) {
     let output = bounded(dir, words);
@@ -85,7 +85,7 @@ fn refused(dir: &Path, words: &[&str], named: &[&str]) {
     }
 }
 
-/// It did what it was asked, and steers no terminal.
+/// Asserts that the command succeeds, and prints no control sequence.
 #[track_caller]
 fn done(dir: &Path, words: &[&str]) -> String {
     let (code, text) = said(&bounded(dir, words));
@@ -95,7 +95,7 @@ fn done(dir: &Path, words: &[&str]) -> String {
     text
 }
 
-/// A directory with a sound trace `t.ut`.
+/// Makes a directory with a sound trace `t.ut`.
 fn scratch() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("events.json"), EVENTS).unwrap();
@@ -113,16 +113,16 @@ fn link(to: &str, path: &Path) {
     std::os::unix::fs::symlink(to, path).unwrap();
 }
 
-/// A terabyte that takes no room.
+/// A file of a terabyte that takes no room on disk.
 fn sparse(path: &Path) {
     let _ = fs::remove_file(path);
     File::create(path).unwrap().set_len(1 << 40).unwrap();
 }
 
-/// Puts something in the place of a file.
+/// Replaces a file.
 type Make = fn(&Path);
 
-/// Each way of a file that does not end.
+/// Each kind of file without an end.
 const ENDLESS: [(&str, Make); 3] = [
     ("fifo", fifo),
     ("zero", |path| link("/dev/zero", path)),
@@ -138,7 +138,7 @@ fn copy(dir: &Path, name: &str) -> PathBuf {
     to
 }
 
-/// A copy of the trace with another manifest.
+/// Copies the trace with a changed manifest.
 fn with_manifest(dir: &Path, name: &str, change: impl FnOnce(&mut Value)) {
     let trace = copy(dir, name);
     let path = trace.join("manifest.json");
@@ -147,7 +147,7 @@ fn with_manifest(dir: &Path, name: &str, change: impl FnOnce(&mut Value)) {
     fs::write(path, manifest.to_string()).unwrap();
 }
 
-/// Each command that reads a trace refuses this one.
+/// Asserts that each command that reads a trace refuses this one.
 #[track_caller]
 fn refused_by_all(dir: &Path, trace: &str, named: &[&str]) {
     let csv = format!("{trace}.csv");
@@ -220,7 +220,7 @@ fn manifests_that_hold_too_much() {
     refused_by_all(dir, "spaces.ut", &["spaces.ut", "at most 268435456"]);
 }
 
-/// Names in numbers that one recording can have are no error, and take no time to speak of.
+/// As many names as one recording can have are no error, and take little time.
 #[test]
 fn three_hundred_thousand_names() {
     let scratch = scratch();
@@ -292,7 +292,7 @@ fn tables_scripts_and_lists_that_do_not_end() {
         refused(dir, &["survey", "--fleet", &fleet], &["survey.json"]);
         let _ = fs::remove_file(&path);
     }
-    // Numbers are read as a stream: a file may be long, what does not end by itself may not.
+    // Numbers are read as a stream: a file may be long, but must have an end.
     for (what, make) in ENDLESS {
         make(&dir.join(what));
         refused(dir, &["estimate", what], &[what]);
@@ -352,7 +352,7 @@ fn imports_that_do_not_end() {
     assert!(!dir.join("x.ut").exists());
 }
 
-/// What programs and files are called steers no terminal, and is no formula.
+/// Names of programs and files contain no control sequence, and are no formula.
 #[test]
 fn names_steer_no_terminal() {
     let scratch = scratch();

@@ -1,7 +1,6 @@
-//! `undertick interference` on the machine as it is: that figures fit together, that
-//! a process that never gives the CPU away is found, and what is said where something
-//! is missing. How right its figures are is tested in `lab` on a simulated machine,
-//! and measured by `cargo xtask bench interference`.
+//! `undertick interference` on the current machine: figures are consistent, a process that never
+//! gives the CPU away is found, and messages say what is missing. The accuracy of the figures is
+//! tested in `lab` on a simulated machine, and measured by `cargo xtask bench interference`.
 
 mod support;
 
@@ -30,7 +29,7 @@ fn number(value: &Value) -> f64 {
         .unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Interval of an estimate, around its value.
+/// Returns the bounds of an estimate, around its value.
 #[track_caller]
 fn interval(estimate: &Value) -> (f64, f64) {
     let (lo, hi) = (
@@ -90,7 +89,7 @@ fn figures_fit_together() {
         let product = number(&peak["rate"]) * number(&peak["slowdown"]["value"]);
         assert!((product - 1.0).abs() < 1e-6, "{peak}");
     }
-    // Shares are of all time: nobody was there in what the others leave.
+    // Shares refer to all of the time: the baseline has what the disturbances leave.
     let others = |of: &str| -> f64 {
         (peaks[1..].iter().filter(|p| p["of"] == of))
             .map(|p| number(&p["time_share"]["value"]))
@@ -112,7 +111,7 @@ fn figures_fit_together() {
     );
     let counted: f64 = counts.iter().map(number).sum();
     assert!(counted > 0.0 && counted <= number(&probe["samples"]));
-    // Left out where there is nobody to predict of.
+    // Without disturbers there are no predictions.
     let predictions = found["predictions"].as_array().map_or(0, Vec::len);
     assert_eq!(predictions, peaks.len() - 1);
     let page = std::fs::read_to_string(page).unwrap();
@@ -138,7 +137,7 @@ impl Drop for Spin {
     }
 }
 
-/// It takes half of the CPU: no burst of 12 ms can miss it.
+/// It takes half of the CPU, so each burst of 12 ms contains it.
 #[test]
 fn a_process_on_the_probes_cpu_is_found_on_one_cpu() {
     let _spin = Spin::on("0");
@@ -234,7 +233,7 @@ fn a_signal_gives_what_there_is() {
     assert!(number(&found["probe"]["bursts"]) >= 1.0);
 }
 
-/// CPU time of the probe that a meter has started; 0 before it has.
+/// Returns the CPU time of the probe that a meter has started; 0 before it has.
 fn cpu_seconds_of_probe(meter: u32) -> f64 {
     let tasks = std::fs::read_dir(format!("/proc/{meter}/task"));
     let children: String = (tasks.into_iter().flatten().flatten())
@@ -295,8 +294,8 @@ fn the_continuous_meter_says_a_line_an_interval() {
     );
 }
 
-/// What the lines say that was used is no more than what the kernel says: nothing counts twice,
-/// the last line's included, which comes when the probe has ended.
+/// The lines report no more CPU time than the kernel does: nothing counts twice, including the last
+/// line, which comes after the probe has ended.
 #[test]
 #[expect(
     clippy::zombie_processes,

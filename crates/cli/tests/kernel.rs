@@ -1,4 +1,4 @@
-//! `record --kernel`, and traces that hold rows of the kernel.
+//! `record --kernel`, and traces with rows of the kernel.
 
 mod support;
 
@@ -23,7 +23,7 @@ int main(void) {
 }
 "#;
 
-/// Becomes nobody, forbids perf events as containers do, executes its arguments.
+/// Changes to the user nobody, forbids perf events as containers do, executes its arguments.
 const CONTAINED: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -122,7 +122,7 @@ fn exports_keep_the_users_rows_and_show_the_kernels() {
     }
 }
 
-/// Two points inside a section of about 2 us, for a second.
+/// Two points inside a span of about 2 us, for a second.
 const FRAMES: &str = r#"
 #define _GNU_SOURCE
 #include "undertick.h"

@@ -1,4 +1,4 @@
-//! `undertick live` in tmux: a screen of a known size that can be read.
+//! `undertick live` in tmux: a screen of a known size that the test can read.
 
 mod support;
 
@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use support::{compile, refused, undertick};
 
-/// Two threads with requests of two stages, for as long as it is told, or until there is a
-/// file named `end`; the file that it is given says how many there were when it has ended,
-/// and with SIGINT it ends at once.
+/// Two threads with requests of two stages. They run for the given time, or until there is a file
+/// named `end`, and write the number of requests into the given file; SIGINT ends them at once.
 const SERVER: &str = r#"
 #include "undertick.h"
 #include <pthread.h>
@@ -63,7 +62,7 @@ int main(int arguments, char **values) {
 }
 "#;
 
-/// A tmux of our own.
+/// A private tmux.
 struct Tmux {
     name: String,
     _dir: tempfile::TempDir,
@@ -71,7 +70,7 @@ struct Tmux {
 }
 
 impl Tmux {
-    /// None, and says so, where there is no tmux.
+    /// Returns none, with a message, where there is no tmux.
     fn start(test: &str, width: u16, height: u16) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             println!("skipped: no tmux here");
@@ -97,7 +96,7 @@ impl Tmux {
             "sh",
         ]);
         tmux.tell(&["set", "-g", "remain-on-exit", "on"]);
-        // What is typed comes after what the shell says first.
+        // Keys must come after the shell's first output.
         tmux.keys(&["PS1=ready; clear", "Enter"]);
         tmux.wait(|lines| lines.first().is_some_and(|line| line.starts_with("ready")));
         Some(tmux)
@@ -117,7 +116,7 @@ impl Tmux {
         self.tell(&[&["send-keys"], keys].concat());
     }
 
-    /// A line for the shell.
+    /// Types a line for the shell.
     fn line(&self, text: &str) {
         self.tell(&["send-keys", "-l", text]);
         self.keys(&["Enter"]);
@@ -158,13 +157,13 @@ impl Tmux {
             .to_owned()
     }
 
-    /// The screen is the shell's again, and its modes are what they were.
+    /// Asserts that the shell has the screen again, with its modes unchanged.
     fn is_given_back(&self) {
         assert_eq!(
             self.asks("#{alternate_on} #{cursor_flag} #{mouse_any_flag}"),
             "0 1 0"
         );
-        // All but the first line, which says how large it is now.
+        // The first line has the current size, so it is left out.
         let modes = |file: &str| {
             let text = std::fs::read_to_string(self.dir.join(file)).unwrap();
             text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
@@ -179,13 +178,13 @@ impl Tmux {
         path.to_str().unwrap().to_owned()
     }
 
-    /// How many requests there were, by the program itself.
+    /// Returns the number of requests, from the program itself.
     fn requests(&self) -> u64 {
         let text = std::fs::read_to_string(self.dir.join("count")).unwrap();
         text.parse().unwrap()
     }
 
-    /// A command, with its exit status behind it.
+    /// Runs a command, and prints its exit status after it.
     fn run(&self, command: &str) {
         self.line("stty -a > before; clear");
         self.wait(|lines| !lines.iter().any(|line| line.contains("it gave")));
@@ -213,7 +212,7 @@ fn live() -> String {
     format!("{program} live --no-calibration --kernel off -o t.ut")
 }
 
-/// Events and losses of a trace, and how often `request` was recorded.
+/// Returns events and losses of a trace, and the recorded requests.
 fn recorded(trace: &Path) -> [u64; 3] {
     let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
     assert!(output.status.success(), "{output:?}");
@@ -227,7 +226,7 @@ fn recorded(trace: &Path) -> [u64; 3] {
     ]
 }
 
-/// The whole screen is drawn, and each line is where it belongs.
+/// Asserts that the whole screen is drawn, with each line in its place.
 #[track_caller]
 fn is_whole(screen: &[String], command: &str, height: usize) {
     let text = screen.join("\n");
@@ -257,14 +256,14 @@ fn is_whole(screen: &[String], command: &str, height: usize) {
     );
 }
 
-/// On a small screen and on a large one; after `q` the recording goes on, and what is kept
-/// is all that the program did.
+/// On a small screen and on a large one: after `q` the recording goes on, and the trace has all
+/// that the program did.
 #[test]
 fn a_program_that_is_started() {
     let Some(tmux) = Tmux::start("started", 80, 24) else {
         return;
     };
-    // Its name is longer than a line.
+    // The program's name is longer than a line.
     let server = tmux.server();
     let short = "./server 600 count";
     assert!(server.ends_with("/server"));
@@ -290,7 +289,7 @@ fn a_program_that_is_started() {
         screen[5]
     );
     tmux.keys(&["q"]);
-    // The program is still at work, and ends by itself.
+    // The program is still running, and ends by itself.
     tmux.wait(|_| tmux.asks("#{alternate_on}") == "0");
     assert!(!tmux.dir.join("count").exists(), "it ended with the view");
     tmux.end();
@@ -308,7 +307,7 @@ fn a_program_that_is_started() {
     assert_eq!(log, "listening\n");
 }
 
-/// A key that comes together with another size of the screen is a key all the same.
+/// A key that arrives together with a change of the screen's size counts.
 #[test]
 fn a_key_while_the_size_changes() {
     let Some(tmux) = Tmux::start("size", 80, 24) else {
@@ -338,7 +337,7 @@ fn a_key_while_the_size_changes() {
     assert_eq!(recorded(&tmux.trace()), [5 * requests, 0, requests]);
 }
 
-/// Left alone, the view ends with the program.
+/// Without keys, the view ends with the program.
 #[test]
 fn it_ends_with_the_program() {
     let Some(tmux) = Tmux::start("ends", 80, 24) else {
@@ -357,7 +356,7 @@ fn it_ends_with_the_program() {
     assert!(!tmux.dir.join("t.ut.log").exists());
 }
 
-/// Ctrl-C is the terminal's, as without the view: the program hears it, once.
+/// Ctrl-C acts as without the view: the program receives it once.
 #[test]
 fn ctrl_c_interrupts_the_program() {
     let Some(tmux) = Tmux::start("ctrl-c", 80, 24) else {
@@ -366,18 +365,18 @@ fn ctrl_c_interrupts_the_program() {
     tmux.server();
     tmux.run(&format!("{} -- ./server 600 count", live()));
     tmux.wait_for("request");
-    // Would stop the recorder, and not the program.
+    // Ctrl-Z would stop the recorder, but not the program.
     tmux.keys(&["C-z"]);
     tmux.keys(&["C-c"]);
-    // Its own status, not that of a death by the signal.
+    // The status is the program's, not that of a death by the signal.
     tmux.wait_for("it gave 7");
     tmux.is_given_back();
     let requests = tmux.requests();
     assert_eq!(recorded(&tmux.trace()), [5 * requests, 0, requests]);
 }
 
-/// When the terminal is closed, as when a connection breaks, the recorder ends the program
-/// as a shell would have, and the trace is whole.
+/// When the terminal is closed, as when a connection breaks, the recorder ends the program as a
+/// shell would have, and the trace is complete.
 #[test]
 fn a_terminal_that_is_closed() {
     let Some(tmux) = Tmux::start("closed", 80, 24) else {
@@ -397,7 +396,7 @@ fn a_terminal_that_is_closed() {
     assert!(lost == 0 && requests > 0, "{lost} lost of {requests}");
 }
 
-/// A program that ran already runs on when the user has seen enough.
+/// A program that was attached to runs on when the user leaves the view.
 #[test]
 fn a_program_that_runs() {
     let Some(tmux) = Tmux::start("runs", 100, 30) else {

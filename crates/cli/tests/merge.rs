@@ -1,5 +1,5 @@
 //! `undertick merge`: two recordings of this host, and two hosts made of network, time and
-//! host-name namespaces, whose clocks differ by what is known.
+//! host-name namespaces, whose clocks differ by a known offset.
 
 mod support;
 
@@ -12,7 +12,7 @@ use arrow_array::types::{Int8Type, Int16Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use support::{compile, refused, said, undertick};
 
-/// Rows of a file of a merged trace: mode, host, ts, ts_local.
+/// Returns the rows of a file of a merged trace: mode, host, ts, ts_local.
 fn rows(trace: &Path, file: &str) -> Vec<(i8, i16, i64, i64)> {
     let file = std::fs::File::open(trace.join(file)).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
@@ -43,7 +43,7 @@ fn manifest(trace: &Path) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(trace.join("manifest.json")).unwrap()).unwrap()
 }
 
-/// Two recordings of one boot have one clock: no map is needed, and that is said.
+/// Two recordings of one boot have one clock: a message says that no map is needed.
 #[test]
 fn two_recordings_of_one_boot_need_no_map() {
     let dir = tempfile::tempdir().unwrap();
@@ -73,7 +73,7 @@ fn two_recordings_of_one_boot_need_no_map() {
         text.contains("same boot and same clock as host 0: no map is needed"),
         "{text}"
     );
-    // Nothing moved, all is there, rows of the kernel in order of time.
+    // No row moved or is missing, and rows of the kernel are in order of time.
     let events = rows(&out, "events.parquet");
     assert!(
         events
@@ -95,7 +95,7 @@ fn two_recordings_of_one_boot_need_no_map() {
     } else {
         println!("skipped: no kernel events here");
     }
-    // The names of each stay its own: both call their event 1 otherwise.
+    // The names stay separate: event 1 has a different name in each.
     let report = json(&undertick(&["report", &both, "--json"]));
     let count = |name: &str| {
         let intervals = report["intervals"].as_array().unwrap();
@@ -106,7 +106,7 @@ fn two_recordings_of_one_boot_need_no_map() {
             + of.unwrap()["culled"]["count"].as_u64().unwrap()
     };
     assert_eq!((count("request, \"quoted\""), count("other")), (1000, 300));
-    // All that reads a trace reads this one.
+    // All commands that read a trace read this one.
     for format in ["csv", "perfetto", "parquet"] {
         let file = at(format).display().to_string();
         let exported = undertick(&["export", &both, "--to", format, &file]);
@@ -134,7 +134,7 @@ fn two_recordings_of_one_boot_need_no_map() {
     refused(&none, 2, &["nowhere.ut"]);
 }
 
-/// Sends numbers and takes the answers; or answers. Each end is an event with the number.
+/// Sends numbers and receives the answers, or answers. Each end is an event with the number.
 const PING: &str = r#"
 #include "undertick.h"
 #include <arpa/inet.h>
@@ -176,7 +176,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Fills the way from b to a with packets that nobody wants: 4 Mbit/s in bursts.
+/// Fills the link from b to a with unwanted packets: 4 Mbit/s in bursts.
 const FLOOD: &str = r#"
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -222,13 +222,13 @@ fn run(command: &str) -> Result<(), String> {
     }
 }
 
-/// Two hosts with a wire between them: namespaces of this one.
+/// Two hosts with a wire between them: namespaces of this host.
 struct Hosts {
     id: u32,
 }
 
 impl Hosts {
-    /// Or why not.
+    /// Makes them, or returns the reason why not.
     fn make() -> Result<Self, String> {
         let id = std::process::id() % 100_000;
         let hosts = Self { id };
@@ -247,7 +247,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// A command on host a, or on b, whose kernel's clocks are ahead.
+    /// Returns a command on host a, or on b, whose kernel clocks are ahead.
     fn on(&self, host: &str, clock: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &format!("ut{host}{}", self.id)]);
@@ -273,7 +273,7 @@ impl Drop for Hosts {
     }
 }
 
-/// Ends with what made it.
+/// A process that is ended when the value is dropped.
 struct Ends(Child);
 
 impl Drop for Ends {
@@ -283,8 +283,8 @@ impl Drop for Ends {
     }
 }
 
-/// Both hosts record while one asks the other what its clock shows; the way from b to a is
-/// slow and full. Returns the traces.
+/// Both hosts record while one sends probes to the other; the link from b to a is slow and full.
+/// Returns the traces.
 fn record(hosts: &Hosts, dir: &Path, clocks: [&str; 2], with_sync: bool) -> [String; 2] {
     let program = compile(dir, "ping", PING, &["-Wno-unused-parameter"]);
     let flood = compile(dir, "flood", FLOOD, &[]);
@@ -345,8 +345,8 @@ fn record(hosts: &Hosts, dir: &Path, clocks: [&str; 2], with_sync: bool) -> [Str
     [a, b]
 }
 
-/// In two namespaces of one machine the truth about the clocks is known: b's clock of the
-/// kernel is ahead by what its time namespace was given.
+/// In two namespaces of one machine the truth about the clocks is known: b's kernel clock is ahead
+/// by the offset of its time namespace.
 #[test]
 fn the_truth_is_inside_between_namespaces() {
     let hosts = match Hosts::make() {
@@ -368,7 +368,7 @@ fn the_truth_is_inside_between_namespaces() {
     std::fs::write(&table, TABLE).unwrap();
     let table = table.display().to_string();
 
-    // Once by exchanges and once by the program's own messages alone.
+    // Merges once by exchanges, and once by the program's messages alone.
     let [a, b] = record(&hosts, dir.path(), ["monotonic", "monotonic"], true);
     assert_eq!(manifest(Path::new(&b))["host"]["name"], "b");
     for (name, more) in [("sync.ut", &[][..]), ("table.ut", &["--table", &table])] {
@@ -384,7 +384,7 @@ fn the_truth_is_inside_between_namespaces() {
             println!("half-width {half_ns:.0} ns at the median");
             assert!(half_ns < 5e6, "{half_ns}");
         } else {
-            // The exchanges stay beside them.
+            // The exchanges are used in addition.
             let sources = map["sources"].as_array().unwrap();
             assert!(sources.iter().any(|s| s == table.as_str()), "{sources:?}");
         }
@@ -407,7 +407,7 @@ fn the_truth_is_inside_between_namespaces() {
         &["b (", "no messages between", "undertick sync --listen"],
     );
 
-    // What the report says of the ways holds what they took.
+    // The report's figures for the two directions contain the true ones.
     let report = json(&undertick(&["report", &into, "--table", &table, "--json"]));
     for (interval, first) in report["intervals"].as_array().unwrap().iter().zip([1, 3]) {
         let truth = true_times(&a, &b, first);
@@ -434,8 +434,8 @@ fn the_truth_is_inside_between_namespaces() {
     drifting(&hosts, dir.path());
 }
 
-/// Host a records with its counter, host b with a clock that the kernel steers: they drift,
-/// and their ticks differ. What both show at one moment is read beside.
+/// Host a records with its counter, host b with a clock that the kernel steers: they drift, and
+/// their ticks differ. Both are also read together, which gives the truth.
 fn drifting(hosts: &Hosts, dir: &Path) {
     let Some(truth) = Beside::start() else {
         println!("skipped: no time-stamp counter here that may be used as a clock");
@@ -454,7 +454,7 @@ fn drifting(hosts: &Hosts, dir: &Path) {
     check(&out, |local| interpolated(&truth, local - ahead));
 }
 
-/// Reads the steered clock and the counter together, all the time.
+/// Reads the steered clock and the counter together, continually.
 struct Beside {
     stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
     reading: std::thread::JoinHandle<Vec<(i64, i64)>>,
@@ -491,7 +491,7 @@ impl Beside {
     }
 }
 
-/// The counter when the steered clock showed `at`, by the readings around it.
+/// Returns the counter when the steered clock showed `at`, interpolated between readings.
 fn interpolated(truth: &[(i64, i64)], at: i64) -> i64 {
     let after = truth.partition_point(|(steered, _)| *steered < at);
     let (a, b) = (truth[after - 1], truth[after]);
@@ -499,7 +499,8 @@ fn interpolated(truth: &[(i64, i64)], at: i64) -> i64 {
     a.1 + (share * (b.1 - a.1) as f64) as i64
 }
 
-/// Every row of host b is where a's clock was then, within the half-width.
+/// Asserts that the time of every row of host b is a's reading at that moment, within the
+/// half-width.
 fn check(out: &Path, truth: impl Fn(i64) -> i64) {
     let manifest = manifest(out);
     let map: undertick_trace::manifest::HostMap =
@@ -522,8 +523,8 @@ fn check(out: &Path, truth: impl Fn(i64) -> i64) {
     assert!(checked > 600, "{checked}");
 }
 
-/// Times from one event to the next one of the same number, ns, ascending, by what is known
-/// of the clocks; the first event is a's, 1, or b's, 3.
+/// Returns the times from one event to the next one of the same number, ns, ascending, by the known
+/// clocks; the first event is a's, 1, or b's, 3.
 fn true_times(a: &str, b: &str, first: i32) -> Vec<i64> {
     use arrow_array::types::Int32Type;
     let events = |trace: &str, event: i32| {

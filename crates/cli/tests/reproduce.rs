@@ -1,5 +1,5 @@
-//! `undertick reproduce`: what is printed in the source, by hand; the live
-//! experiment is held to invariants only.
+//! `undertick reproduce`: the printed figures of the source, by hand; of the live experiment the
+//! tests check only invariants.
 
 mod support;
 
@@ -12,7 +12,7 @@ fn item<'a>(found: &'a Value, id: &str) -> &'a Value {
     item.unwrap_or_else(|| panic!("no item {id}"))
 }
 
-/// One run for all that is asked of it: it takes two seconds.
+/// One run serves all checks, because it takes two seconds.
 #[test]
 fn slow_clock_is_reproduced() {
     let dir = tempfile::tempdir().unwrap();
@@ -74,8 +74,7 @@ fn printed(found: &Value) {
     near(mean, "published", 1193.0);
     near(mean, "formula", 1192.68);
     let predicted = item(found, "table-17/(1,2)/predicted-sd");
-    // 0.19268 * 0.80732 / 10 000, the root of it 3.944 us; 200 simulated
-    // repetitions scatter by 5 %.
+    // 0.19268 * 0.80732 / 10 000; its root is 3.944 us. 200 simulated repetitions scatter by 5 %.
     assert!((predicted["formula"].as_f64().unwrap() - 3.944).abs() < 1e-3);
     let simulated = predicted["simulated"]["value"].as_f64().unwrap();
     assert!((simulated / 3.944 - 1.0).abs() < 0.25, "{simulated}");
@@ -95,8 +94,8 @@ fn interval(estimate: &Value) -> (f64, f64) {
     (bound(0), bound(1))
 }
 
-/// Whatever the machine: the parts add up to the cycle, in ticks and in truth,
-/// an error is the mean less the truth, and user code takes at least its work.
+/// Holds on any machine: the parts add up to the cycle, in ticks and in truth; an error is the mean
+/// less the truth; user code takes at least its work.
 fn live(found: &Value) {
     let value = |name: &str, what: &str| {
         let item = item(found, &format!("table-17/{name}/{what}"));

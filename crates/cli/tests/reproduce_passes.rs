@@ -1,5 +1,5 @@
-//! `undertick run --passes-table`: the table of a live trace agrees with itself and
-//! with the trace's own rows; without privilege, too.
+//! `undertick run --passes-table`: the table of a live trace is consistent, and agrees with the
+//! trace's rows; without privilege, too.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 use support::{compile, refused, said, undertick};
 
-/// Two that hand the CPU to and fro.
+/// Two processes that hand the CPU to and fro.
 const SCRIPT: &str = "
 passes = 120
 repetitions = 2
@@ -92,7 +92,7 @@ fn a_live_table_adds_up() {
     );
     for step in steps {
         assert_eq!(step["next_ns"].as_array().unwrap().len(), 3);
-        // The next stamp of all is no later than the next one of the same process.
+        // The next stamp of any process is no later than the next one of the same process.
         for (next, own) in
             (step["next_ns"].as_array().unwrap().iter()).zip(step["own_ns"].as_array().unwrap())
         {
@@ -143,7 +143,7 @@ fn without_the_table_the_document_has_none() {
     refused(&output, 2, &["--passes-table", "stamps = \"between\""]);
 }
 
-/// Becomes nobody and executes its arguments.
+/// Changes to the user nobody and executes its arguments.
 const NOBODY: &str = r#"
 #define _GNU_SOURCE
 #include <grp.h>

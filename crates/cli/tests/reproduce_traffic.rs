@@ -1,5 +1,5 @@
-//! `undertick reproduce traffic` and `trams`: what is printed in the sources, by
-//! hand; what is measured is held to structure only, whatever the machine.
+//! `undertick reproduce traffic` and `trams`: the printed figures of the sources, by hand; of the
+//! measured ones the tests check only the structure, on any machine.
 
 mod support;
 
@@ -30,8 +30,8 @@ fn item<'a>(found: &'a Value, id: &str) -> &'a Value {
     item.unwrap_or_else(|| panic!("no item {id}"))
 }
 
-/// Every item has what was published or a reason, and what was measured or a reason;
-/// the ratio is the one over the other.
+/// Asserts that every item has a published figure or a reason, and a measured figure or a reason;
+/// their ratio is the measured over the published one.
 fn whole(found: &Value, source: &str) {
     assert_eq!(found["schema_version"], 1);
     assert_eq!(found["source"], source);
@@ -134,7 +134,7 @@ fn trams_is_reproduced() {
     let slope = item(&found, "trams/fork/slope/shared")["formula"]
         .as_f64()
         .unwrap();
-    // Least squares through the seven points, worked out apart.
+    // The least squares of the seven points are computed separately.
     assert!((slope - 66.7).abs() < 0.1, "{slope}");
     let findings = found["findings"].to_string();
     for question in [

@@ -1,4 +1,5 @@
-//! Our own traces to other tools' formats and back: nothing that both can say is lost.
+//! Traces exported to other tools' formats and imported again: nothing that both formats can
+//! express is lost.
 
 mod support;
 
@@ -8,8 +9,8 @@ use std::path::Path;
 
 use support::{refused, said, trace, undertick};
 
-/// Spans as (name, start since the first row, length), ns, and instants as (name, time,
-/// payload), from the CSV of a trace: matched here, a stack to each ring.
+/// Spans as (name, start since the first row, length), ns, and instants as (name, time, payload),
+/// from the CSV of a trace. They are matched here, with a stack for each ring.
 type SpansAndInstants = (Vec<(String, i64, i64)>, Vec<(String, i64, i64)>);
 
 fn found(trace: &str, csv: &Path) -> SpansAndInstants {
@@ -50,7 +51,7 @@ fn found(trace: &str, csv: &Path) -> SpansAndInstants {
     (spans, points)
 }
 
-/// A line of CSV, quotes taken off.
+/// Returns the fields of a line of CSV, without quotes.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
@@ -78,7 +79,7 @@ fn what_was_exported_is_imported_again() {
         let (file, back) = (at(""), at(".ut"));
         let output = undertick(&["export", &original, "--to", format, &file]);
         assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-        // Who wrote it is found by what is in it.
+        // The contents of a file show which tool wrote it.
         let output = undertick(&["import", &file, "-o", &back]);
         assert_eq!(said(&output).0, 0, "{}", said(&output).1);
         let again = found(&back, Path::new(&at(".csv")));
@@ -88,7 +89,7 @@ fn what_was_exported_is_imported_again() {
     }
 }
 
-/// The report of an import: counts, that nothing was taken off, and what is not known.
+/// Asserts the report of an import: counts, that nothing was subtracted, and what is not known.
 fn report(trace: &str) {
     let text = said(&undertick(&["report", trace])).1;
     assert!(text.contains("on a machine that is not known"), "{text}");

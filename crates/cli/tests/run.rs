@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{refused, said, undertick};
 
-/// Runs a script with these arguments; its trace lies beside it.
+/// Runs a script with these arguments, with its trace in the same directory.
 fn run(dir: &Path, script: &str, arguments: &[&str]) -> Output {
     let (file, trace) = paths(dir);
     fs::write(&file, script).unwrap();
@@ -66,10 +66,10 @@ from = \"client.send\"
 to = \"server.receive\"
 ";
 
-/// A row of the trace as it was exported: ticks, thread, event, payload.
+/// An exported row of the trace: ticks, thread, event, payload.
 type Row = (i64, String, u32, u32);
 
-/// The stages of a trace, in the order of time; rows of no other kind.
+/// Returns the stages of a trace, in the order of time; rows of other kinds are left out.
 fn stages(dir: &Path) -> Vec<Row> {
     let csv = dir.join("rows.csv");
     let _ = fs::remove_file(&csv);
@@ -100,7 +100,7 @@ fn stages(dir: &Path) -> Vec<Row> {
     rows
 }
 
-/// Events of a script's process by the end of their names, in one repetition.
+/// Returns the event of a script's process whose name has that end, in one repetition.
 fn event(dir: &Path, repetition: usize, name: &str) -> u32 {
     let text = fs::read_to_string(paths(dir).1.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&text).unwrap();
@@ -111,7 +111,7 @@ fn event(dir: &Path, repetition: usize, name: &str) -> u32 {
         .unwrap_or_else(|| panic!("no event named {wanted}")) as u32
 }
 
-/// Ticks from each entry into a stage to its end.
+/// Returns the ticks from each entry into a stage to its end.
 fn durations(rows: &[Row], stage: u32) -> Vec<f64> {
     let mut entered: HashMap<&str, i64> = HashMap::new();
     let mut all = Vec::new();
@@ -132,8 +132,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// As the null steps are: over four times the least dropped, which is one step of the
-/// clock if it is less.
+/// Mean with the rule for null steps: samples over four times the smallest are dropped, where a
+/// smallest below one step of the clock counts as one step.
 fn mean_of_quick(values: &[f64], step: f64) -> f64 {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let least = least.max(step);
@@ -146,7 +146,7 @@ fn mean_of_quick(values: &[f64], step: f64) -> f64 {
     )
 }
 
-/// The report's figures against those counted here from the exported rows.
+/// Compares the report's figures with those computed here from the exported rows.
 #[test]
 fn figures_are_those_of_the_rows() {
     let dir = tempfile::tempdir().unwrap();
@@ -178,8 +178,7 @@ fn figures_are_those_of_the_rows() {
         check("client", "receive back", &receive, 1.0);
         let passes: Vec<f64> = send.iter().zip(&receive).map(|(a, b)| a + b).collect();
         check("client", "round trip", &passes, 2.0);
-        // The k-th entry into the client's send and the k-th end of the server's
-        // receive.
+        // The k-th entry into the client's send belongs to the k-th end of the server's receive.
         let (from, to) = ("client.send there", "server.receive there");
         let (from, to) = (
             event(dir.path(), repetition, from),
@@ -209,8 +208,8 @@ fn figures_are_those_of_the_rows() {
     );
 }
 
-/// The traffic controller's script, so many passes: every wakeup and notify arrives,
-/// and the steps add up to the pass.
+/// Runs the traffic controller's script for `passes` passes: every wakeup and notify arrives, and
+/// the steps add up to the pass.
 fn traffic(dir: &Path, backend: &str, place: &str, passes: u64) {
     let script = fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/traffic-controller.toml"),
@@ -256,15 +255,14 @@ fn traffic(dir: &Path, backend: &str, place: &str, passes: u64) {
             }
             _ => *steps.get_mut(process).unwrap() += mean_ns,
         }
-        // B's last pass ends in a block that nobody wakes any more.
+        // B's last pass ends in a block without a wakeup.
         let least = if process == "A" { passes } else { passes - 1 };
         assert!(
             (least..=passes).contains(&count),
             "{backend} {place}: {interval}"
         );
     }
-    // A's pass has an untimed step in it; B's are all timed. What B lacks of its last
-    // block is one of all passes.
+    // A's pass has an untimed step in it; B's are all timed. B lacks only its last block.
     let (sum, whole) = (steps["B"], passes_ns["B"]);
     let most = 0.02 * whole;
     assert!(
@@ -293,7 +291,7 @@ fn two_cpus_lose_no_wakeup() {
     }
 }
 
-/// Each waits for the other.
+/// Each process waits for the other.
 const DEADLOCK: &str = "
 passes = 10
 repetitions = 1
@@ -368,7 +366,7 @@ fn what_cannot_be_performed_is_said() {
     refused(&undertick(&words), 2, &["exists already"]);
 }
 
-/// What fails in a process fails the repetition, with the reason.
+/// A failure in a process fails the repetition, with the reason.
 #[test]
 fn a_process_that_fails_is_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -381,7 +379,7 @@ fn a_process_that_fails_is_told() {
     );
 }
 
-/// `undertick run` of the script, interrupted so long after it has begun to record.
+/// Runs `undertick run` on the script, and interrupts it after that time.
 fn interrupted(dir: &Path, script: &str, after: Duration) -> Output {
     let (file, trace) = paths(dir);
     fs::write(&file, script).unwrap();
@@ -416,7 +414,7 @@ fn wait_for(what_else: &str, mut condition: impl FnMut() -> bool) {
 #[test]
 fn an_interrupt_keeps_what_was_done() {
     let script = "passes = 5\nrepetitions = 1000\nwarm_up = 0\n[[process]]\nname = \"A\"\n[[process.step]]\nsleep = \"5ms\"\n";
-    // A busy machine takes longer over the first repetition.
+    // On a busy machine the first repetition takes longer.
     for seconds in [2, 4, 8, 16, 32] {
         let dir = tempfile::tempdir().unwrap();
         let output = interrupted(dir.path(), script, Duration::from_secs(seconds));
@@ -431,7 +429,7 @@ fn an_interrupt_keeps_what_was_done() {
         }
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         let sleep = interval(&report, "A", "sleep");
-        // The kernel promises at least that long, whatever the machine does.
+        // The kernel guarantees at least that long on any machine.
         assert!(sleep["min"].as_f64().unwrap() > 4.9e6, "{sleep}");
         assert!(paths(dir.path()).1.join("manifest.json").exists());
         return;
@@ -481,18 +479,18 @@ fn a_script_with_everything_runs() {
     assert_eq!(locks.len(), 4);
     for (lock, n) in locks.iter().zip(["1", "1", "2", "2"]) {
         assert_eq!(lock["repeated"]["parameters"]["n"], n);
-        // Twice 10 ms at a pass each 200 us; at least 16 passes, whatever is dropped.
+        // Twice 10 ms with a pass each 200 us give at least 16 passes, dropped ones included.
         let count = lock["count"].as_u64().unwrap() + lock["culled"]["count"].as_u64().unwrap();
         assert!((32..=200).contains(&count), "{lock}");
     }
     interval(&report, "T", "read monotonic");
-    // As a table, too.
+    // The result as a table, too.
     let (code, text) = said(&run(dir.path(), script, &[]));
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("script, kind = spin, n = 2"), "{text}");
 }
 
-/// One CPU: the other CPU is said to be missing, the rest is measured.
+/// With one CPU: the other one is reported as missing, and the rest is measured.
 #[test]
 fn one_cpu_is_enough_for_what_needs_no_other() {
     let dir = tempfile::tempdir().unwrap();
@@ -516,7 +514,7 @@ fn one_cpu_is_enough_for_what_needs_no_other() {
     );
 }
 
-/// Nobody in particular: the same figures, without any right.
+/// An unprivileged user gets the same figures.
 #[test]
 fn no_right_is_needed() {
     use std::os::unix::fs::PermissionsExt as _;

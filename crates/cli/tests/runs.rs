@@ -1,4 +1,4 @@
-//! `undertick record --runs` and the report of what it makes, as a user runs them.
+//! `undertick record --runs` and the report of a set of runs, as a user runs them.
 
 mod support;
 
@@ -53,7 +53,7 @@ fn recorded(set: &Path, command: &[&str]) -> (i32, String) {
     said(&undertick(&words))
 }
 
-/// Three traces in a directory; their report is of a repetition, and each run stands in it.
+/// Three traces in a directory: their report is of a repetition, and has each run.
 #[test]
 fn runs_and_their_report() {
     let dir = tempfile::tempdir().unwrap();
@@ -71,7 +71,7 @@ fn runs_and_their_report() {
         (&3.into(), &"repetition".into())
     );
     let work = &found["intervals"][0];
-    // On a busy machine some are disturbed, and dropped.
+    // On a busy machine some samples are disturbed, and dropped.
     let number = |value: &Value| value.as_u64().unwrap();
     let matched = number(&work["count"]) + number(&work["culled"]["count"]);
     assert_eq!((&work["name"], matched), (&"work".into(), 600));
@@ -96,7 +96,7 @@ fn runs_and_their_report() {
             .unwrap()
             .contains("from what 3 runs within")
     );
-    // One of them alone is of its run.
+    // The report of one of them is of its run only.
     let one = undertick(&["report", text(&set.join("0002.ut")), "--json"]);
     let one: Value = serde_json::from_slice(&one.stdout).unwrap();
     assert_eq!(one["settings"]["scope"], "this_run");
@@ -106,12 +106,12 @@ fn runs_and_their_report() {
             .unwrap()
             > 0.0
     );
-    // A set is a side of a comparison.
+    // A set can be a side of a comparison.
     let output = undertick(&["compare", text(&set), text(&set), "--json"]);
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
 }
 
-/// A run whose program fails, and one that is interrupted, are kept and are no part of it.
+/// Runs that failed or were interrupted are stored, but are no part of the report.
 #[test]
 fn a_run_that_fails_or_is_stopped_is_set_aside() {
     let dir = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn began_unix_ns(trace: &Path) -> i64 {
     manifest["started_unix_ns"].as_i64().unwrap()
 }
 
-/// Runs begin so far apart; when they lie close together, their report says so.
+/// Runs begin at the given distance; if they lie close together, their report says so.
 #[test]
 fn runs_lie_apart() {
     let dir = tempfile::tempdir().unwrap();
@@ -159,7 +159,7 @@ fn runs_lie_apart() {
     let (status, errors) = said(&undertick(&words));
     assert_eq!(status, 0, "{errors}");
     let begins = ["0001.ut", "0002.ut"].map(|run| began_unix_ns(&set.join(run)));
-    // On a busy machine the first may come late, so the second is held against the command's
+    // On a busy machine the first run may begin late, so the second is compared with the command's
     // begin.
     let before = before.duration_since(std::time::UNIX_EPOCH).unwrap();
     let before = i64::try_from(before.as_nanos()).unwrap();
@@ -175,7 +175,7 @@ fn runs_lie_apart() {
     );
 }
 
-/// Ctrl-C while it waits for the next run keeps those that are there.
+/// Ctrl-C while it waits for the next run leaves the finished ones.
 #[test]
 fn stopped_between_two_runs() {
     let dir = tempfile::tempdir().unwrap();
@@ -197,7 +197,7 @@ fn stopped_between_two_runs() {
     while !is_complete() {
         wait();
     }
-    // It may not have come to its waiting yet: until it ends, again and again.
+    // It may not be waiting yet, so the signal is repeated until it ends.
     let pid = i32::try_from(recorder.id()).unwrap();
     while recorder.try_wait().unwrap().is_none() {
         // SAFETY: a signal to a child that is not reaped.

@@ -1,5 +1,5 @@
-//! `undertick slow`: plans against hand-worked figures; live runs are held to
-//! invariants only.
+//! `undertick slow`: plans compared with figures by hand; for live runs the tests check only
+//! invariants.
 
 mod support;
 
@@ -22,7 +22,7 @@ fn script(dir: &tempfile::TempDir, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// By hand: (3.289707 / 0.1)^2 * 19 = 20 562.1 cycles; of 2.5 ms each.
+/// By hand: (3.289707 / 0.1)^2 * 19 = 20 562.1 cycles, each 2.5 ms long.
 #[test]
 fn a_plan() {
     let words = "slow plan --duration 50us --tick 1ms --confidence 0.9 --precision 0.1";
@@ -47,7 +47,7 @@ fn a_plan() {
     assert!(8 * plan["stepped_cycles"].as_u64().unwrap() <= 20_563);
 }
 
-/// What must hold of any run on any machine.
+/// Asserts what must hold of any run on any machine.
 #[test]
 fn a_run_adds_up() {
     let dir = tempfile::tempdir().unwrap();
@@ -149,8 +149,8 @@ fn mistakes_are_named() {
     refused(&wrong, 2, &["--precision"]);
 }
 
-/// The loop that is locked on purpose runs as it stands, and its pace makes the
-/// cycle no shorter than it says.
+/// The loop that is locked on purpose runs unchanged, and its pace makes the cycle no shorter than
+/// stated.
 #[test]
 fn a_pace_is_kept() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `undertick sql` hands on to the Python package; what that answers is tested there
+//! `undertick sql` calls the Python package; the package's tests check its answers
 //! (python/tests/test_sql.py).
 
 mod support;
@@ -30,7 +30,7 @@ fn without_the_package_it_says_what_to_install() {
     assert!(text.contains("select name, count(*)"), "{text}");
 }
 
-/// An interpreter that says how it was called.
+/// An interpreter that prints its arguments.
 #[test]
 fn all_words_are_handed_on() {
     let dir = tempfile::tempdir().unwrap();

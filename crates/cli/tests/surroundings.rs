@@ -1,5 +1,5 @@
-//! Machines and accounts that are not as one would wish: little shared memory, no rights,
-//! no place to write to, somebody else's directories.
+//! Restricted machines and accounts: little shared memory, no rights, no writable directory,
+//! directories of other users.
 
 mod support;
 
@@ -15,7 +15,7 @@ use support::{SmallDisk, compile, refused, said};
 const NOBODY: u32 = 65_534;
 const UNDERTICK: &str = env!("CARGO_BIN_EXE_undertick");
 
-/// Two threads with 400000 events each; ends with 5.
+/// Two threads with 400000 events each; ends with status 5.
 const FLOOD: &str = r#"
 #include "undertick.h"
 static void *run(void *n) {
@@ -38,7 +38,7 @@ fn is_root() -> bool {
     root
 }
 
-/// Events kept and lost, and warnings.
+/// Returns stored and lost events, and warnings.
 fn manifest(trace: &Path) -> (u64, u64, String) {
     let text = fs::read_to_string(trace.join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -59,14 +59,14 @@ fn record(trace: &Path, program: &Path) -> Command {
     command
 }
 
-/// A directory that everybody may write to, and that everybody comes to.
+/// A directory that every user may enter and write to.
 fn open_to_all() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
     dir
 }
 
-/// As nobody, who does not come to where the command was built.
+/// Runs the command as nobody, from a copy, because nobody cannot enter the build directory.
 fn as_nobody(dir: &Path, command: &Command) -> Command {
     let copy = dir.join("undertick");
     if !copy.exists() {
@@ -77,7 +77,7 @@ fn as_nobody(dir: &Path, command: &Command) -> Command {
     other
 }
 
-/// What a container has unless it is asked for more; also where others have filled it.
+/// The shared memory that a container has by default; also when other processes have filled it.
 #[test]
 fn a_shared_memory_of_64_megabytes() {
     const MOUNT: &str = "mount -t tmpfs -o size=64m none /dev/shm";
@@ -151,7 +151,7 @@ fn a_home_that_cannot_be_written_to() {
     refused(&output, 1, &["t.ut", "cannot make the trace directory"]);
 }
 
-/// The rings' directory by another name, and one that belongs to somebody else.
+/// The rings' directory is a link, or belongs to another user.
 #[test]
 fn places_for_rings_that_are_not_what_they_seem() {
     let dir = open_to_all();
@@ -172,7 +172,7 @@ fn places_for_rings_that_are_not_what_they_seem() {
         "the session is left"
     );
 
-    // Roots alone, and we are nobody.
+    // Only root can act as another user.
     if !is_root() {
         return;
     }
@@ -187,8 +187,8 @@ fn places_for_rings_that_are_not_what_they_seem() {
     assert!(!trace.exists());
 }
 
-/// A session that somebody else made, or a link in the place of its files: the program
-/// runs as if there were none.
+/// A session belongs to another user, or a link replaces one of its files: the program runs as if
+/// there were no session.
 #[test]
 fn programs_do_not_join_what_is_not_theirs() {
     let dir = open_to_all();
@@ -205,18 +205,18 @@ fn programs_do_not_join_what_is_not_theirs() {
         let pool = fs::read(session.join("pool")).unwrap();
         u32::from_le_bytes(pool[12..16].try_into().unwrap())
     };
-    // A link to a page that would do.
+    // A link to a valid page.
     symlink(&precious, session.join("control")).unwrap();
     assert_eq!(ran(&mut Command::new(&program)), 0);
     assert_eq!(fs::read(&precious).unwrap(), page);
-    // The same page without the link is joined: it is the link that is not followed.
+    // The same page without the link is joined: only the link was not followed.
     fs::remove_file(session.join("control")).unwrap();
     fs::copy(&precious, session.join("control")).unwrap();
     assert_eq!(ran(&mut Command::new(&program)), 2);
     if !is_root() {
         return;
     }
-    // Somebody else's.
+    // The session belongs to another user.
     fs::set_permissions(&session, fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(session.join("control"), fs::Permissions::from_mode(0o600)).unwrap();
     let before = fs::read(session.join("control")).unwrap();
@@ -263,8 +263,7 @@ fn control_page() -> Vec<u8> {
     page
 }
 
-/// What a recording of `true` says of the cost of recording: when it was measured, and its
-/// manifest's warnings.
+/// Records `true`; returns when the cost of recording was measured, and the manifest's warnings.
 fn cost_of_recording(dir: &Path, home: &[(&str, &Path)], options: &[&str]) -> (i64, String) {
     let trace = dir.join("c.ut");
     let _ = fs::remove_dir_all(&trace);
@@ -282,18 +281,18 @@ fn cost_of_recording(dir: &Path, home: &[(&str, &Path)], options: &[&str]) -> (i
     let manifest = fs::read(trace.join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     let measured = manifest["calibration"]["measured_unix_ns"].as_i64();
-    // A machine may be too busy for it.
+    // The machine may be too busy for the measurement.
     (measured.unwrap_or(0), manifest["warnings"].to_string())
 }
 
-/// Nothing is measured, kept or made for a program that is not there.
+/// For a missing program nothing is measured, stored or made.
 #[test]
 fn a_program_that_is_nowhere_is_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let (work, cache) = (dir.path().join("work"), dir.path().join("cache"));
     fs::create_dir(&work).unwrap();
     fs::create_dir(&cache).unwrap();
-    // There, but not in PATH: the forgotten ./
+    // A file that is there, but not in PATH: ./ was forgotten.
     fs::copy("/bin/true", work.join("here")).unwrap();
     for (program, options) in [
         ("./no-such-program", [].as_slice()),
@@ -318,8 +317,8 @@ fn a_program_that_is_nowhere_is_refused_at_once() {
     }
 }
 
-/// The cost of recording is measured once, found again by the next recording, and looked at
-/// whether it holds; measured anew if asked, without a file, and where none can be.
+/// The cost of recording is measured once, and the next recording finds it and checks it. It is
+/// measured anew on request, without a file, and where none can be stored.
 #[test]
 fn the_cost_of_recording_is_kept() {
     const LONG_AGO: i64 = 1_000_000_007;
@@ -344,7 +343,7 @@ fn the_cost_of_recording_is_kept() {
         0o700
     );
 
-    // As on a quiet machine, long ago.
+    // The stored cost is that of a quiet machine, long ago.
     let kept = fs::read_to_string(&file).unwrap();
     let mut kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
     kept["calibration"]["measured_unix_ns"] = LONG_AGO.into();

@@ -1,5 +1,5 @@
-//! `undertick survey`, `compare` and `survey --fleet`, end to end: the document is held
-//! to what it promises, no figure to a value.
+//! `undertick survey`, `compare` and `survey --fleet`, end to end: the document has its promised
+//! contents, and no figure is compared with a value.
 
 mod support;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::{refused, said, undertick};
 
-/// One survey at a time: they take all CPUs.
+/// One survey runs at a time, because it takes all CPUs.
 static ONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -24,8 +24,8 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(output).1))
 }
 
-/// Every metric has an interval around it, n, a unit, words; ids are there once; what
-/// is not there says why.
+/// Asserts that every metric has an interval around it, n, a unit and words, that ids are unique,
+/// and that missing figures have a reason.
 fn keeps_its_promises(survey: &Value) -> HashSet<String> {
     assert_eq!(
         (&survey["schema_version"], &survey["kind"]),
@@ -77,7 +77,7 @@ fn missing<'a>(survey: &'a Value, id: &str) -> Option<&'a str> {
     of["why"].as_str()
 }
 
-/// One run for all that is asked of it: it takes some seconds.
+/// One run serves all checks, because it takes some seconds.
 #[test]
 fn a_survey_its_page_and_its_comparison() {
     let _alone = alone();
@@ -110,7 +110,7 @@ fn a_survey_its_page_and_its_comparison() {
         assert!(ids.contains(id) || missing(&survey, id).is_some(), "{id}");
         assert!(ids.contains(id), "{id}: {:?}", missing(&survey, id));
     }
-    // A machine that is too busy for the meter says so.
+    // A machine that is too busy for the meter reports it.
     match missing(&survey, "interference.*") {
         Some(why) => assert!(why.starts_with("not measured: "), "{why}"),
         None => assert!(ids.contains("interference.mean_loss")),
@@ -128,7 +128,7 @@ fn a_survey_its_page_and_its_comparison() {
     fleet(dir.path(), &survey);
 }
 
-/// A survey differs from itself in nothing.
+/// A survey does not differ from itself.
 fn itself(file: &str, n: usize) {
     let output = undertick(&["compare", file, file, "--json"]);
     assert_eq!(said(&output).0, 0);
@@ -149,15 +149,15 @@ fn itself(file: &str, n: usize) {
     );
 }
 
-/// The figure as one that is known to one in a hundred: what is said of twenty times
-/// as much does not hang on how quiet this machine was.
+/// Gives the figure an interval of one in a hundred, so that the result for twenty times as much
+/// does not depend on how quiet this machine was.
 fn known_well(metric: &mut Value, times: f64) {
     let value = metric["estimate"]["value"].as_f64().unwrap() * times;
     metric["estimate"]["value"] = json!(value);
     metric["estimate"]["interval"] = json!([value * 0.99, value * 1.01]);
 }
 
-/// One figure twenty times as large, one left out: both are named.
+/// One figure twenty times as large, and one missing: both are named.
 fn altered(dir: &Path, survey: &Value) {
     let (mut survey, mut other) = (survey.clone(), survey.clone());
     let metrics = other["metrics"].as_array_mut().unwrap();
@@ -202,7 +202,7 @@ fn altered(dir: &Path, survey: &Value) {
     );
 }
 
-/// Twelve copies, one with dear clock reads, one file torn.
+/// Twelve copies, one with slow clock reads, and one torn file.
 fn fleet(dir: &Path, survey: &Value) {
     let now = dir.join("fleet");
     std::fs::create_dir(&now).unwrap();
@@ -251,8 +251,8 @@ fn fleet(dir: &Path, survey: &Value) {
     );
 }
 
-/// On one CPU, without any right and without evidence of the kernel: a word for what
-/// is not there.
+/// On one CPU, without privilege and without evidence of the kernel: a message for each missing
+/// figure.
 #[test]
 fn on_one_cpu_without_rights() {
     let _alone = alone();
@@ -267,7 +267,7 @@ fn on_one_cpu_without_rights() {
     if is_root {
         use std::os::unix::fs::PermissionsExt as _;
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        // Nobody may not read the build directory: the program is taken along.
+        // Nobody may not read the build directory, so the program is copied.
         let program = dir.path().join("undertick");
         std::fs::copy(env!("CARGO_BIN_EXE_undertick"), &program).unwrap();
         let mut other = Command::new(&program);
@@ -312,7 +312,7 @@ fn on_one_cpu_without_rights() {
     }
 }
 
-/// Ctrl-C gives what is complete, with the status of an interruption.
+/// Ctrl-C gives the complete figures, with the status of an interruption.
 #[test]
 fn interrupted() {
     let _alone = alone();
@@ -322,7 +322,7 @@ fn interrupted() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // After the clocks, which take about three seconds, and before the end.
+    // The time lies after the clocks, which take about three seconds, and before the end.
     std::thread::sleep(Duration::from_secs(6));
     // SAFETY: a signal to our own child.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };

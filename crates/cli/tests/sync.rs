@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use support::{refused, said, undertick};
 
-/// `undertick sync --listen` on some port of this host, with one of its clocks.
+/// `undertick sync --listen` on a free port of this host, with one of its clocks.
 struct Listening {
     child: Child,
     address: String,
@@ -63,7 +63,7 @@ fn read_ns(clock: libc::clockid_t) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// The second clock less the first: the narrowest of many brackets.
+/// Returns the second clock less the first, by the narrowest of many brackets.
 fn offset_ns(first: libc::clockid_t, second: libc::clockid_t) -> (i64, i64) {
     let bracket = || {
         let (before, between, after) = (read_ns(first), read_ns(second), read_ns(first));
@@ -104,8 +104,8 @@ fn a_clock_compared_with_itself_is_at_0() {
             .is_sorted()
     };
     assert!(exchanges.iter().all(ascends));
-    // Never below half of the shortest ways there and back, which no method can be; they need
-    // not be of one exchange.
+    // No method can have less than half of the shortest delays in both directions, which need not
+    // come from one exchange.
     let shortest = |from: usize| {
         let ways = exchanges
             .iter()
@@ -116,7 +116,7 @@ fn a_clock_compared_with_itself_is_at_0() {
         number("half_width_ns") >= (shortest(0) + shortest(2)) / 2.0,
         "{found}"
     );
-    // In words, too.
+    // The same as text.
     let output = Command::new(env!("CARGO_BIN_EXE_undertick"))
         .args(["sync", &listening.address, "--for", "200ms"])
         .env("UNDERTICK_CLOCK", "monotonic_raw")
@@ -133,7 +133,7 @@ fn a_clock_compared_with_itself_is_at_0() {
     }
 }
 
-/// Two clocks of the kernel that differ: their difference is read beside, before and after.
+/// Two clocks of the kernel that differ: their difference is read directly, before and after.
 #[test]
 fn the_difference_of_two_clocks_is_within_the_bounds() {
     let (raw, steered) = (libc::CLOCK_MONOTONIC_RAW, libc::CLOCK_MONOTONIC);

@@ -1,5 +1,5 @@
-//! What the adjustable clock costs here, by tick: the table in
-//! `docs/book/clocks.md`. Run on an idle machine; about 8 s.
+//! Measures the cost of the adjustable clock by tick: the table in `docs/book/clocks.md`. Run on an
+//! idle machine; about 8 s.
 
 use std::time::Duration;
 

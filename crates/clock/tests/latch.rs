@@ -1,5 +1,5 @@
-//! The latch under the model checker: every interleaving and every reordering
-//! that the memory orders allow. Run with `RUSTFLAGS="--cfg loom"`.
+//! The latch under the model checker: every interleaving and every reordering that the memory
+//! orders allow. Run with `RUSTFLAGS="--cfg loom"`.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -1,5 +1,5 @@
-//! The wide readers against every interleaving of clock advances with reads of
-//! a word. The truth is the clock of the model, whose every value is known.
+//! The wide readers with every interleaving of clock advances with reads of a word. The truth is
+//! the clock of the model, whose every value is known.
 
 use undertick_clock::wide::{
     Gap, GuardedOneRead, OneRead, Shape, Window, Words, four_read, varying_read,
@@ -19,7 +19,7 @@ impl Words for Model<'_> {
             self.now += self.advances.get(self.reads - 1).copied().unwrap_or(0);
         }
         self.reads += 1;
-        // Bits above the word are rubbish on some buses.
+        // Some buses have random bits above the word.
         (self.now >> (self.shape.width_bits() as usize * index)) | 1 << 40
     }
 }
@@ -49,8 +49,8 @@ enum Reader {
     Four,
 }
 
-/// One call: was the value between the clock at its start and at its end?
-/// `None` if the reader said that it was too slow.
+/// Makes one call; returns whether the value lies between the clock at its start and at its end.
+/// `None`: the reader reported that it was too slow.
 fn is_right(reader: Reader, shape: Shape, start: u64, advances: &[u64]) -> Option<bool> {
     let mut clock = Model {
         shape,
@@ -62,7 +62,7 @@ fn is_right(reader: Reader, shape: Shape, start: u64, advances: &[u64]) -> Optio
         Reader::Varying => varying_read(shape, &mut clock),
         Reader::Four => four_read(shape, &mut clock).ok()?,
     };
-    // All as distances from the start, around the wrap of the whole clock.
+    // All values are distances from the start, around the wrap of the whole clock.
     let mask = whole(shape) - 1;
     Some(value.wrapping_sub(start) & mask <= clock.now - start)
 }
@@ -75,7 +75,7 @@ fn most_reads(reader: Reader, shape: Shape) -> usize {
     }
 }
 
-/// Least ticks within one call at which the reader returned a wrong value.
+/// Returns the fewest ticks within one call at which the reader returned a wrong value.
 fn first_failure(reader: Reader, shape: Shape, most: u64) -> (Option<u64>, u64) {
     let (mut first, mut cases) = (None::<u64>, 0);
     every_list(most_reads(reader, shape) - 1, most, &mut |advances| {
@@ -116,12 +116,11 @@ fn neither_is_too_slow_within_a_period() {
 
 #[test]
 fn the_precondition_of_a_period_is_needed() {
-    // 4-Read, two words: a wrap one tick after the start, the next a period
-    // later, and the reads see only one: wrong from a period and a tick on.
-    // Three words: in exactly a period the low word shows the same again while
-    // the others are halfway. Varying-Read of two words joins an earlier high
-    // part to a later low word, which cannot leave the call before the whole
-    // clock has come round (16 ticks, from 3 to 0 of the high word: 13).
+    // 4-Read, two words: a wrap comes one tick after the start, the next a period later, and the
+    // reads see only one, so it is wrong from a period and a tick on. Three words: after exactly a
+    // period the low word is the same again while the others are halfway. Varying-Read of two words
+    // joins an earlier high part to a later low word. That lies inside the call until the whole
+    // clock has wrapped (16 ticks, from 3 to 0 of the high word: 13).
     for (reader, width, words, wrong_from) in [
         (Reader::Four, 2, 2, 5),
         (Reader::Four, 3, 2, 9),
@@ -138,15 +137,15 @@ fn the_precondition_of_a_period_is_needed() {
 #[test]
 fn a_high_part_that_moved_by_two_is_reported() {
     let shape = Shape::new(2, 2).unwrap();
-    // The high word 0, then 2: eight ticks went by between the first and the third read.
+    // The high word is 0, then 2: eight ticks passed between the first and the third read.
     assert_eq!(is_right(Reader::Four, shape, 0, &[4, 4, 0]), None);
 }
 
 #[test]
 fn varying_read_moves_its_significant_read() {
-    // Each reference takes a tick; two calls back to back, from every phase.
-    // By hand: lo1 to lo1 is hi2, hi1, lo1: 3 ticks. Wrap in the second call:
-    // hi2, hi1, lo1, hi2, lo2: 5. In the first: lo2 to hi1, lo1: 2.
+    // Each reference takes a tick; two calls follow directly, from every phase. By hand: lo1 to lo1
+    // is hi2, hi1, lo1: 3 ticks. Wrap in the second call: hi2, hi1, lo1, hi2, lo2: 5. In the first:
+    // lo2 to hi1, lo1: 2.
     let shape = Shape::new(4, 2).unwrap();
     let mut varying = std::collections::BTreeMap::<u64, u32>::new();
     let mut four = std::collections::BTreeMap::<u64, u32>::new();
@@ -211,7 +210,7 @@ fn one_read_alone_loses_a_gap_and_says_nothing() {
     assert_eq!(reader.extend(8 % 8), 0, "the clock shows 8");
 }
 
-/// Every gap up to five periods, every window that holds the truth at both ends.
+/// Every gap up to five periods, with every window that contains the truth at both ends.
 #[test]
 fn with_a_coarse_clock_a_gap_is_bridged_or_reported() {
     let (period, origin) = (8_u64, 100_u64);
@@ -238,7 +237,7 @@ fn with_a_coarse_clock_a_gap_is_bridged_or_reported() {
                     Err(Gap::Ambiguous(several)) => {
                         reported += 1;
                         assert_eq!(several, below + above + 1);
-                        // It did not move: the same question has the same answer.
+                        // The reader did not move: the same question has the same answer.
                         assert_eq!(reader.extend(now % period, window(now, c, d)), found);
                     }
                     Err(Gap::Contradiction) => panic!("no clock was set"),

@@ -1,13 +1,12 @@
-//! The wide readers, step by step: what a latch's writer and reader do in which
-//! order, without threads (the interleavings are the model checker's), and what
-//! the errors say.
+//! The wide readers, step by step: the order of accesses of a latch's writer and reader, without
+//! threads (the model checker has the interleavings), and the texts of the errors.
 
 use std::cell::{Cell, RefCell};
 
 use undertick_clock::wide::latched::{Busy, Cells, read, write};
 use undertick_clock::wide::{BadShape, Gap, Shape, TooSlow, Words, four_read};
 
-/// Plain memory that notes what is done to it.
+/// Plain memory that logs the accesses to it.
 #[derive(Default)]
 struct Plain {
     sequence: Cell<u32>,
@@ -79,19 +78,19 @@ fn a_writing_is_marked_before_and_after() {
 fn words_of_two_writings_are_read_again() {
     let page = Plain::default();
     write(&page, 7 << 32 | 5);
-    // A writing between the words and the second look: one try is not enough.
+    // A write between the words and the second check: one try is not enough.
     page.stir.set(2);
     assert_eq!(read(&page, 1), Err(Busy));
     page.stir.set(2);
     assert_eq!(read(&page, 2), Ok(7 << 32 | 5));
-    // In the middle of a writing no word is looked at.
+    // During a write no word is read.
     page.sequence.set(3);
     page.log.borrow_mut().clear();
     assert_eq!(read(&page, 3), Err(Busy));
     assert_eq!(page.log.borrow().len(), 3);
 }
 
-/// Words read one after the other, as listed.
+/// Words that are read one after the other, as listed.
 struct Listed(std::vec::IntoIter<u64>);
 
 impl Words for Listed {

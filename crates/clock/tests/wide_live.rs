@@ -1,5 +1,5 @@
-//! The wide readers on this machine's clocks, against the whole clock read
-//! before and after: no timing is judged, only what must hold at any speed.
+//! The wide readers on this machine's clocks, compared with the whole clock before and after: the
+//! tests check only what must hold at any speed.
 
 use undertick_clock::best;
 use undertick_clock::slow::Fine;
@@ -19,7 +19,7 @@ fn split_words_give_the_whole_clock() {
             let four = four_read(shape, &mut clock);
             let varying = varying_read(shape, &mut clock);
             let after = fine.read_ticks();
-            // Held up for a period: nothing is promised.
+            // After an interruption of a period nothing is guaranteed.
             if after - before >= shape.period_ticks() {
                 continue;
             }
@@ -35,7 +35,7 @@ fn split_words_give_the_whole_clock() {
     }
 }
 
-/// What a call of the kernel's tells of a clock, ns.
+/// Returns the reading of a clock by a kernel call, ns.
 fn ns_of(
     call: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int,
     clock: libc::clockid_t,
@@ -71,7 +71,7 @@ fn the_low_32_bits_are_extended_to_the_whole_clock_in_every_thread() {
                         let after = fine.read_ticks();
                         let behind_ns = read_ns(libc::CLOCK_MONOTONIC) - coarse_ns;
                         let Ok(whole) = found else {
-                            // A host that holds a guest up lets the coarse clock lie behind.
+                            // The coarse clock may lag behind while the host suspends a guest.
                             assert!(
                                 behind_ns > 2 * coarse_step_ns,
                                 "{found:?}, {behind_ns} ns behind"

@@ -1,8 +1,8 @@
-//! What the model gives, beside what was published.
+//! Prints the model's figures beside the published ones.
 //!
 //!     cargo run --release -p undertick-cmstar --example figures [SEEDS [PARAMETERS.toml [PARTS]]]
 //!
-//! PARTS: some of rates, curves, pairs, zero, speeds, with commas.
+//! PARTS: some of rates, curves, pairs, zero, speeds, separated by commas.
 
 use undertick_cmstar::load::{
     MessagePairs, MethodOne, MethodTwo, ReadingLoops, Repetition, message_pairs, method_one,

@@ -1,5 +1,5 @@
-//! Every act, on a machine without scatter: times added up by hand, meanings by what
-//! the others see.
+//! Every act, on a machine without scatter: times added by hand, and effects by what other
+//! processes see.
 
 #[path = "support/list.rs"]
 mod list;
@@ -100,7 +100,7 @@ fn acts_of_one_process_take_what_their_parts_take() {
         (Act::Wait, 120_000),
         (Act::Notify(3), 120_000),
         (Act::Wakeup(ProcessId(0)), 300_000),
-        // The wakeup before spares it.
+        // An earlier wakeup makes the block return at once.
         (Act::Block, 300_000),
     ];
     let program = List::new(acts.map(|(act, _)| act));
@@ -148,16 +148,16 @@ fn two_references_at_once_wait_for_each_other() {
     let mut machine = machine(&parameters);
     let clock = ClockId(0);
     let fetch = || List::new([Act::Fetch { clock, word: 0 }]);
-    // The same cluster: Map Bus and own Kmap are shared; they follow at the distance of
-    // the slowest that both pass, the Kmap of the clock.
+    // In the same cluster they share Map Bus and own Kmap; they follow at the interval of the
+    // slowest shared station, the Kmap of the clock.
     let first = machine.start(HERE, Moment::START, fetch());
     let second = machine.start(BESIDE, Moment::START, fetch());
-    // Alone, later.
+    // This one is alone, later.
     let third = machine.start(CmAddress::new(3, 1), Moment::from_us(500), fetch());
     machine.run(LIMIT);
     assert_eq!(times(&machine, first), [FAR_NS]);
-    // Map Bus 1.5 later, own Kmap 8 later, intercluster buses free, the clock's Kmap
-    // 10.4 later; back nothing waits.
+    // Map Bus 1.5 later, own Kmap 8 later, intercluster buses free, the clock's Kmap 10.4 later;
+    // nothing waits on the way back.
     assert_eq!(times(&machine, second), [FAR_NS + 10_400]);
     assert_eq!(times(&machine, third), [FAR_NS]);
     let counts = machine.counts();
@@ -176,14 +176,14 @@ fn a_lock_is_held_by_one() {
     let first = machine.start(HERE, Moment::START, List::new(acts));
     let second = machine.start(BESIDE, Moment::from_us(100), List::new(acts));
     machine.run(LIMIT);
-    // The word is free once the first one's unlocking reference has reached it.
+    // The word is free once the unlocking reference of the first process has reached it.
     let freed_us = when(&machine, first, 2) + FAR_SAMPLED_NS as f64 / 1e3;
     let got = machine.program(second).input[1];
     let Outcome::Locked { in_vain } = got.outcome else {
         panic!("{got:?}");
     };
     assert!(in_vain > 4, "{in_vain}");
-    // A look takes a reference and a poll.
+    // A poll takes a reference and the polling time.
     assert!(
         got.now.us() > freed_us && got.now.us() < freed_us + 150.0,
         "{got:?} {freed_us}"
@@ -202,7 +202,7 @@ fn wakeups_are_kept_for_one_block() {
         Act::Wakeup(sleeper),
         Act::Wakeup(sleeper),
     ];
-    // Blocks, works for long, blocks: two wakeups have come by then, one is kept.
+    // Blocks, works for long, blocks: two wakeups have come by then, and one is stored.
     let blocks = [
         Act::Block,
         Act::Work { ns: 20_000_000 },
@@ -226,11 +226,11 @@ fn a_notify_reaches_who_added_the_event_once() {
         Act::AddEvent(10),
         Act::AddEvent(11),
         Act::Wait,
-        // Both were taken off: nothing to wait for.
+        // Both events were removed, so there is nothing to wait for.
         Act::Wait,
         Act::AddEvent(11),
         Act::Work { ns: 10_000_000 },
-        // Notified meanwhile.
+        // The event was notified during the work.
         Act::Wait,
         Act::AddEvent(10),
         Act::DelEvent(10),
@@ -255,7 +255,7 @@ fn a_notify_reaches_who_added_the_event_once() {
         })
         .collect();
     assert_eq!(counts, [2, 0, 2, 0]);
-    // 120 for the notify, and 100 for each that it reached.
+    // 120 for the notify, and 100 for each process that it reached.
     assert_eq!(times(&machine, teller)[1..3], [120_000 + 200_000, 120_000]);
     for waiter in [one, other] {
         assert_eq!(when(&machine, waiter, 3), 3_000.0 + 120.0);
@@ -284,9 +284,9 @@ fn spinning_ends_when_the_other_is_blocked_or_the_flag_is_up() {
     let watcher = machine.start(HERE, Moment::START, List::new(watches));
     machine.start(BESIDE, Moment::START, List::new(raises));
     assert_eq!(machine.run(LIMIT), Stopped::AllEnded);
-    // Asleep from 1200 on, before the look of that moment, which was entered later.
+    // Asleep from 1200 on; the check of that moment was entered later.
     assert_eq!(when(&machine, watcher, 1), 1_200.0);
-    // The flag is reached at 2200 and what a reference within the cluster takes until then.
+    // The flag is set at 2200 plus the time until a reference within the cluster reaches it.
     let raised = 2_200.0 + (NEAR_NS - 1_500 - 2_000) as f64 / 1e3;
     let seen = when(&machine, watcher, 2);
     assert!(
@@ -331,7 +331,7 @@ fn messages_arrive_in_order_and_wait_for_room() {
     let tags: Vec<(u32, u64)> = received.iter().map(|r| (r.0, r.1)).collect();
     assert_eq!(tags, [(0, 100), (1, 101), (2, 102), (3, 103), (4, 104)]);
     assert_eq!(machine.doing(receiver), "waits at a channel");
-    // Two had room; the third send ended when the first message was taken, after 60 ms.
+    // Two had room; the third send ended when the first message was received, after 60 ms.
     assert!(when(&machine, sender, 2) < 10_000.0);
     assert!(when(&machine, sender, 3) > 60_000.0);
     assert!(!received[0].2);

@@ -1,4 +1,4 @@
-//! Agenda and streams, against a sorted list and by hand.
+//! Agenda and streams, compared with a sorted list and figures by hand.
 
 mod support;
 
@@ -6,7 +6,7 @@ use support::{assert_agrees, mean, variance};
 use undertick_cmstar::Moment;
 use undertick_cmstar::engine::{Agenda, Delay, Digest, Entity, Law, Stream};
 
-/// A list that is searched from the front: slow, and plainly right.
+/// A list that is searched from the front: slow, and evidently right.
 #[derive(Default)]
 struct Plain {
     list: Vec<(u64, u64)>,
@@ -21,7 +21,7 @@ impl Plain {
     }
 
     fn next(&mut self) -> Option<(u64, u64)> {
-        // The first of those with the least time: order of entering.
+        // Of those with the smallest time the first: the order of entering.
         let mut least = 0;
         for (index, entry) in self.list.iter().enumerate() {
             if entry.0 < self.list.get(least)?.0 {
@@ -37,7 +37,7 @@ fn the_agenda_does_what_a_plain_list_does() {
     for seed in 0..200 {
         let mut random = Stream::new(seed, Entity::Test, 0);
         let (mut agenda, mut plain) = (Agenda::new(), Plain::default());
-        // Few different times, so that ties are common; sizes that come and go.
+        // There are few different times, so that ties are common; sizes change.
         for step in 0..600 {
             let grows = (step / 100) % 2 == 0;
             if random.uniform() < if grows { 0.7 } else { 0.35 } {
@@ -65,7 +65,7 @@ fn events_of_one_moment_come_in_the_order_in_which_they_were_entered() {
         agenda.enter(Moment::from_ns(7), name);
     }
     let first: Vec<i32> = (0..50).map(|_| agenda.next().unwrap().1).collect();
-    // Later ones of the same moment come last, though the heap was half taken apart.
+    // Later entries of the same moment come last, although the heap was half taken apart.
     for name in 100..150 {
         agenda.enter(Moment::from_ns(7), name);
     }

@@ -1,4 +1,4 @@
-//! The simulator judges the estimators, so nothing of them may be in it.
+//! The simulator judges the estimators, so it must contain none of their code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -14,7 +14,7 @@ fn no_crate_of_estimators_is_in_the_tree() {
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked", "--offline"])
-        // Packages of other platforms need not have been fetched.
+        // Packages for other platforms need not have been fetched.
         .args(["--filter-platform", &platform])
         .args(["--manifest-path", manifest])
         .output()
@@ -30,7 +30,7 @@ fn no_crate_of_estimators_is_in_the_tree() {
     let names: BTreeMap<String, String> = (list(&metadata["packages"]).iter())
         .map(|p| (text(&p["id"]), text(&p["name"])))
         .collect();
-    // Its dependencies at run time and at build time, not those of its tests.
+    // The dependencies at run time and at build time, not those of the tests.
     let edges: BTreeMap<String, Vec<String>> = (list(&metadata["resolve"]["nodes"]).iter())
         .map(|node| {
             let needed = list(&node["deps"]).into_iter().filter(|dep| {
@@ -60,6 +60,6 @@ fn no_crate_of_estimators_is_in_the_tree() {
         "{ours:?}"
     );
     assert_eq!(ours.len(), ALLOWED.len(), "{ours:?}");
-    // And what the tests use is no estimator of ours either.
+    // The tests do not use the estimators either.
     assert!(seen.len() > ALLOWED.len());
 }

@@ -1,4 +1,4 @@
-//! The parameter file, and what is said of wrong ones.
+//! The parameter file, and the messages for wrong ones.
 
 use undertick_cmstar::{Os, Parameters, Use};
 

@@ -1,5 +1,5 @@
-//! The published figures, and what the model gives. Numbers beside `Parameters::figure`
-//! are those of the paper; bands are those that were asked for, not chosen afterwards.
+//! The published figures, compared with the model's. Numbers beside `Parameters::figure` are those
+//! of the paper; bands were set beforehand, not chosen afterwards.
 
 mod support;
 
@@ -32,7 +32,7 @@ fn run(os: Os, routine: Routine, readers: usize, seed: u64) -> ReadingRun {
     reading_loops(&Parameters::published(), &loops).unwrap()
 }
 
-/// Between the ramps.
+/// Returns the times between the ramps.
 fn plateau(run: &ReadingRun) -> Vec<f64> {
     let within = |pass: &&[Reading; 2]| {
         pass[0].called >= run.plateau.from && pass[1].returned <= run.plateau.to
@@ -81,8 +81,8 @@ fn varying_readings_rise_and_fall_with_the_ramps_and_jump_at_the_wraps() {
     let thirty = run(Os::Medusa, Routine::Varying, 30, 1);
     let all = elapsed(&thirty.passes);
     let middle = plateau(&thirty);
-    // "from approximately 300 to over 800 and back"; peaks of a fourth reference stand
-    // above, troughs of one stand below.
+    // "from approximately 300 to over 800 and back"; peaks of a fourth reference lie above, troughs
+    // of one lie below.
     let (start, end) = (mean(&all[..20]), mean(&all[all.len() - 20..]));
     println!(
         "Varying-Read, 30 Cms: {start:.0} -> {:.0} -> {end:.0}",
@@ -96,7 +96,7 @@ fn varying_readings_rise_and_fall_with_the_ramps_and_jump_at_the_wraps() {
         let us = plateau(&run(Os::Medusa, Routine::Varying, 30, seed));
         let median = quantile(&us, 0.5);
         let reference = (median - 126.0) / 3.0;
-        // Two references more between the significant words, or one less.
+        // Two more references between the significant words, or one less.
         peaks += us
             .iter()
             .filter(|&&us| us > median + 1.4 * reference)
@@ -107,9 +107,9 @@ fn varying_readings_rise_and_fall_with_the_ramps_and_jump_at_the_wraps() {
             .count();
     }
     println!("peaks {peaks}, troughs {troughs}");
-    // The low word wraps 110 times in four times 3.6 s. A wrap makes a peak if it falls
-    // between the looks at the high word of the second reading, a trough in the first:
-    // two of the loop's references each, 2 x 228 of 1950 us, so 26 each are expected.
+    // The low word wraps 110 times in four times 3.6 s. A wrap makes a peak if it falls between the
+    // reads of the high word in the second reading, and a trough in the first: two of the loop's
+    // references each, 2 x 228 of 1950 us, so 26 each are expected.
     assert!((8..50).contains(&peaks) && (8..50).contains(&troughs));
     // 4-Read has neither.
     let four = plateau(&run(Os::Medusa, Routine::Four, 30, 1));
@@ -120,7 +120,7 @@ fn varying_readings_rise_and_fall_with_the_ramps_and_jump_at_the_wraps() {
     assert!(scatter < 0.2 * median, "{scatter} of {median}");
 }
 
-/// Refers to a word of the clock again and again, with long pauses.
+/// Refers repeatedly to a word of the clock, with long pauses.
 struct Words(bool, Vec<f64>, Moment);
 
 impl Program for Words {
@@ -181,7 +181,7 @@ fn interrupts_make_second_peaks_under_staros_alone() {
             above,
             empty.start
         );
-        // All that is long lies there, and as often as a line clock of 60 Hz strikes.
+        // All long times lie there, as often as a line clock of 60 Hz ticks.
         assert!(share(&peak) > 0.9 * above && share(&empty) < 0.2 * share(&peak));
         let expected = mean(&light) / 16_667.0;
         assert!(
@@ -216,8 +216,8 @@ fn staros_grows_without_end_and_medusa_has_a_peak() {
     for pair in staros[1..].windows(2) {
         assert!(pair[1].0 > pair[0].0 && pair[1].1 > pair[0].1, "{pair:?}");
     }
-    // Figure 6: the mean grows, more slowly; the deviation grows to a peak, and is less at
-    // 16 to 20 Cms. That it stays less beyond is not what comes out: see the book.
+    // Figure 6: the mean grows, more slowly; the deviation grows to a peak, and is smaller at 16 to
+    // 20 Cms. In the model it does not stay smaller beyond: see the book.
     let medusa = all(Os::Medusa, Routine::Four);
     for pair in medusa.windows(2) {
         assert!(pair[1].0 > pair[0].0, "{pair:?}");

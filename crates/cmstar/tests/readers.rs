@@ -1,4 +1,4 @@
-//! Readers by replay against the readers themselves, and readings against the truth.
+//! Readers by replay compared with the readers themselves, and readings with the truth.
 
 use undertick_clock::wide::{OneRead, Shape, Words, four_read, varying_read};
 use undertick_cmstar::engine::{Entity, Stream};
@@ -30,8 +30,8 @@ impl Words for Moving<'_> {
     }
 }
 
-/// What a reader by replay makes of the same clock; its value, and the clock when the
-/// significant word was sampled.
+/// Returns the value of a reader by replay for the same clock, and the clock when the significant
+/// word was sampled.
 fn replayed(reader: &mut Reader, routine: Routine, clock: &mut Moving<'_>) -> (Option<u64>, u64) {
     let mut step = reader.begin(routine);
     loop {
@@ -58,7 +58,7 @@ fn a_reader_by_replay_reads_what_the_reader_itself_reads() {
         let mut reader = Reader::new(shape, 0);
         let mut start = 0;
         for _ in 0..20_000 {
-            // Steps that bring the wrap to any place, and some that are far too long.
+            // Steps that move the wrap to any place, and some that are far too long.
             let most = [2, shape.period_ticks() / 4 + 1, shape.period_ticks()];
             let most = most[random.bits() as usize % 3];
             let steps: Vec<u64> = (0..16).map(|_| random.bits() % most).collect();
@@ -92,7 +92,8 @@ fn the_sampled_moment_is_that_of_the_low_word_that_was_returned() {
     let mut start = 0;
     let mut reader = Reader::new(shape, 0);
     for turn in 0..20_000 {
-        // At most 12 ticks a call: right, so the value is the clock when it was sampled.
+        // At most 12 ticks a call, so the reader is right, and the value is the clock when it was
+        // sampled.
         let steps: Vec<u64> = (0..4).map(|_| 1 + random.bits() % 3).collect();
         let mut clock = Moving {
             shape,
@@ -118,7 +119,7 @@ fn the_sampled_moment_is_that_of_the_low_word_that_was_returned() {
     }
 }
 
-/// Reads again and again; what it read.
+/// Reads repeatedly, and stores the readings.
 struct Loop {
     routine: Routine,
     pause_ns: u64,
@@ -143,7 +144,7 @@ impl Program for Loop {
     }
 }
 
-/// Loops of all routines on Cms of cluster 2, and one on the clock's own Cm.
+/// Runs loops of all routines on Cms of cluster 2, and one on the clock's own Cm.
 fn loops(os: Os, tick_us: f64) -> (Parameters, Vec<(Routine, Vec<Reading>)>) {
     let mut parameters = Parameters::published();
     parameters.clock.tick_us = tick_us;
@@ -187,8 +188,8 @@ fn each_reading_shows_the_clock_when_it_was_sampled() {
     }
 }
 
-/// The low word wraps each 131 ms. In 3 s there are 22 wraps; a Varying-Read takes a
-/// fourth reference where the wrap falls between its looks at the high word.
+/// The low word wraps each 131 ms. In 3 s there are 22 wraps; a Varying-Read takes a fourth
+/// reference where the wrap falls between its reads of the high word.
 #[test]
 fn a_latched_reading_is_one_reference_and_a_broadcast_one_none() {
     let (_, all) = loops(Os::Medusa, 2.0);
@@ -198,7 +199,7 @@ fn a_latched_reading_is_one_reference_and_a_broadcast_one_none() {
         times.min().unwrap()
     };
     let (one, four) = (shortest(Routine::One), shortest(Routine::Four));
-    // Each reference takes some 47 us at least.
+    // Each reference takes at least some 47 us.
     assert!((130_000..160_000).contains(&(four - one)), "{}", four - one);
     assert!((shortest(Routine::Latched) - one).abs() < 10_000);
     let none = one - shortest(Routine::Broadcast);

@@ -6,7 +6,7 @@ use undertick_cmstar::load::{
 };
 use undertick_cmstar::{Os, Parameters, Routine};
 
-/// Some of everything; digests and what was read.
+/// Runs some of everything; returns digests and readings.
 fn everything(seed: u64) -> Vec<(u64, String)> {
     let parameters = Parameters::published();
     let mut all = Vec::new();
@@ -61,15 +61,15 @@ fn one_thread_and_four_threads_give_the_same() {
         low.into_iter().chain(high).collect()
     });
     assert!(alone == beside, "a run depends on what runs beside it");
-    // And another seed is another run, in everything.
+    // Another seed gives another run, in everything.
     for (one, other) in alone[0].iter().zip(&alone[1]) {
         assert_ne!(one.0, other.0);
         assert_ne!(one.1, other.1);
     }
 }
 
-/// A process more does not change the draws of the others: one that sleeps in another
-/// cluster leaves every reading as it was.
+/// An additional process does not change the draws of the others: one that sleeps in another
+/// cluster leaves every reading unchanged.
 #[test]
 fn an_idle_process_more_changes_no_reading() {
     use undertick_cmstar::{

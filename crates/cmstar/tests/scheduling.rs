@@ -33,7 +33,7 @@ fn running_out_and_yielding_give_the_cm_away() {
     let a = machine.start(BESIDE, Moment::START, List::new([Act::RunOut, Act::Yield]));
     let b = machine.start(BESIDE, Moment::START, List::new([Act::RunOut, Act::Yield]));
     machine.run(LIMIT);
-    // The quantum, and then itself as the successor.
+    // The quantum, and then the process itself as the successor.
     assert_eq!(
         times(&machine, alone),
         [10_000_000 + 100_000, 10_000_000 + 100_000]
@@ -59,7 +59,7 @@ fn interrupts_come_on_all_cms_at_one_instant_and_wait_for_references() {
     let all: Vec<ProcessId> = [HERE, BESIDE, CmAddress::new(4, 7)]
         .map(|address| machine.start(address, Moment::START, List::new([ms; 29])))
         .to_vec();
-    // References only, back to back: the interrupt comes at the end of one.
+    // The process only makes references, back to back: the interrupt comes at the end of one.
     let fetch = Act::Fetch {
         clock: ClockId(0),
         word: 0,
@@ -72,7 +72,7 @@ fn interrupts_come_on_all_cms_at_one_instant_and_wait_for_references() {
         first.iter().all(|&ns| ns == 1_000_000 || ns == 1_300_000),
         "{first:?}"
     );
-    // Every tenth ms, of which the handlers take a part.
+    // Every tenth ms, partly taken by the handlers.
     assert_eq!(hit.len(), 3);
     for other in &all[1..] {
         assert_eq!(times(&machine, *other), first);
@@ -97,7 +97,7 @@ fn an_idle_cm_handles_its_interrupts_before_it_begins() {
         handler_scatter: 0.0,
         skew: 0.0,
     });
-    // When the line ticks is the seed's: found from a process that works all the time.
+    // The seed determines when the line ticks, which a process that works all the time shows.
     let mut probe = machine(&parameters);
     let us = List::new(vec![Act::Work { ns: 1_000 }; 9_000]);
     let process = probe.start(HERE, Moment::START, us);

@@ -1,5 +1,5 @@
-//! Queueing theory: closed forms, as special cases of the engine and of the machine.
-//! Ten seeds each; the band is what the seeds' own scatter gives at 1 - 1e-6.
+//! Queueing theory: closed forms, as special cases of the engine and of the machine. Each has ten
+//! seeds; the band comes from the scatter of the seeds at 1 - 1e-6.
 
 mod support;
 
@@ -10,10 +10,10 @@ use undertick_cmstar::{
 };
 
 const SEEDS: std::ops::Range<u64> = 0..10;
-/// Mean service of a station, ns.
+/// Mean service time of a station, ns.
 const SERVICE_NS: f64 = 10_400.0;
 
-/// Mean wait of an open station in units of the mean service; Poisson arrivals.
+/// Returns the mean wait at an open station in units of the mean service; Poisson arrivals.
 fn mean_wait(load: f64, law: Law, seed: u64) -> f64 {
     let mut agenda = Agenda::new();
     let mut station = Station::queue();
@@ -38,8 +38,8 @@ fn mean_wait(load: f64, law: Law, seed: u64) -> f64 {
 
 #[test]
 fn one_server_waits_as_pollaczek_and_khinchin_say() {
-    // Wq / S = rho (1 + c^2) / (2 (1 - rho)), c^2 = 1 for exponential service, 0 for
-    // fixed, 1/3 for uniform from nothing on.
+    // Wq / S = rho (1 + c^2) / (2 (1 - rho)), c^2 = 1 for exponential service, 0 for fixed, 1/3 for
+    // uniform from 0 on.
     for load in [0.3, 0.7] {
         for (law, c2) in [
             (Law::Exponential, 1.0),
@@ -53,8 +53,8 @@ fn one_server_waits_as_pollaczek_and_khinchin_say() {
     }
 }
 
-/// Poisson arrivals at a station with room for one; who is turned away comes again
-/// after an exponential time. Mean time from arrival to service, in mean services.
+/// Poisson arrivals at a station with room for one; a rejected arrival returns after an exponential
+/// time. Returns the mean time from arrival to service, in mean services.
 fn mean_time_in_orbit(load: f64, again: f64, seed: u64) -> f64 {
     #[derive(Clone, Copy)]
     enum Event {
@@ -103,7 +103,7 @@ fn who_is_turned_away_and_comes_again_waits_as_retrial_queues_do() {
     }
 }
 
-/// Works for a while, refers to the clock, and so on.
+/// Works for a while, refers to the clock, and repeats.
 struct Repaired {
     think_ns: u64,
     thinks: bool,
@@ -124,7 +124,7 @@ impl Program for Repaired {
     }
 }
 
-/// A machine on which nothing takes time but work and the services of Kmaps, us.
+/// Returns a machine on which only work and the services of Kmaps take time, us.
 fn bare(own_us: f64, far_us: f64) -> Parameters {
     let mut parameters = Parameters::published();
     let reference = &mut parameters.reference;
@@ -148,7 +148,8 @@ fn bare(own_us: f64, far_us: f64) -> Parameters {
     parameters
 }
 
-/// References a second, and mean number of requests at the clock's Kmap and at that of cluster 2.
+/// Returns references a second, and the mean number of requests at the clock's Kmap and at that of
+/// cluster 2.
 fn repaired(parameters: &Parameters, cms: usize, think_ns: u64, seed: u64) -> [f64; 3] {
     let mut machine = Machine::new(parameters, Os::Medusa, seed);
     for cm in 1..=cms {
@@ -198,8 +199,8 @@ fn readers_of_one_clock_are_the_machine_repairman() {
 
 #[test]
 fn two_kmaps_in_a_row_agree_with_mean_value_analysis() {
-    // Closed, exponential, first come first served, the own Kmap visited twice by
-    // each reference: product form, solved exactly (Reiser and Lavenberg 1980).
+    // Closed, exponential, first come first served, with two visits of each reference to the own
+    // Kmap: product form, solved exactly (Reiser and Lavenberg 1980).
     let (own_us, far_us, think_ns, cms) = (6.0, 10.4, 30_000, 8);
     let (mut at_own, mut at_far, mut rate) = (0.0, 0.0, 0.0);
     for n in 1..=cms {

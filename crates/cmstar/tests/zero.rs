@@ -1,5 +1,5 @@
-//! The paper's eight zero tests: on which side of 1 the improvement k lies, and how far
-//! the mean is off. Plain sums; no estimator of ours is in sight.
+//! The paper's eight zero tests: on which side of 1 the improvement k lies, and the error of the
+//! mean. The tests use plain sums, and no estimator.
 
 mod support;
 
@@ -12,7 +12,7 @@ fn us(pair: &[Reading; 2]) -> f64 {
     2.0 * (pair[1].ticks.unwrap() as f64 - pair[0].ticks.unwrap() as f64)
 }
 
-/// k and mean error over the runs of several seeds, and the error's standard error.
+/// Returns k and the mean error over the runs of several seeds, and the error's standard error.
 fn figures(runs: &[ZeroRun]) -> (f64, f64, f64) {
     let all: Vec<&Repetition> = runs.iter().flat_map(|run| &run.repetitions).collect();
     let measured: Vec<f64> = all.iter().map(|r| us(&r.measured)).collect();
@@ -40,7 +40,7 @@ fn check(name: &str, runs: &[ZeroRun]) {
         published > 1.0,
         "{name}: k {k}, published {published}"
     );
-    // An error that is not known well enough to say so says nothing.
+    // An error with too large a standard error shows nothing.
     assert!(standard_error < MOST_ERROR_US / 3.0, "{standard_error}");
     assert!(error.abs() < MOST_ERROR_US, "{name}: {error} us");
 }
@@ -103,8 +103,8 @@ fn method_two_medusa_1_read() {
     check("k_two_medusa_1_read", &two(Os::Medusa, Routine::One));
 }
 
-/// What a truth beside each reading is for: nothing was measured, and the true interval
-/// between the two samplings is all that the clock showed, to a tick.
+/// The use of a truth beside each reading: nothing was measured, and the true interval between the
+/// two samplings is all that the clock showed, to a tick.
 #[test]
 fn the_clock_shows_the_true_time_between_samplings() {
     for run in [

@@ -1,7 +1,6 @@
-//! Compensation against known truth: normal errors whose correlations were
-//! chosen, a clock with steps, and readings of a clock behind a queue, by
-//! processes that share it. The formulas of the truth are worked out by hand;
-//! nothing here comes from the code under test.
+//! Compensation compared with known truth: normal errors with chosen correlations, a clock with
+//! steps, and readings of a clock behind a queue that processes share. The formulas of the truth
+//! are worked out by hand; nothing here comes from the code under test.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -54,9 +53,8 @@ fn tested(z: &ZeroTest, method: Method) -> &undertick_estimate::compensation::Te
     z.methods.iter().find(|t| t.method == method).unwrap()
 }
 
-/// eq. 5 with all correlations rho: V = 1.5 (1 - rho). Best shares of both
-/// pairs: R^2 = 2 rho^2 / (1 + rho). n = 20 000: a k is within 4 %, five
-/// standard errors.
+/// Eq. 5 with all correlations rho: V = 1.5 (1 - rho). Best shares of both pairs: R^2 = 2 rho^2 /
+/// (1 + rho). With n = 20 000 a k is within 4 %, five standard errors.
 #[test]
 fn k_of_normal_errors() {
     for (seed, rho) in [(1, 0.0), (2, 0.4), (3, 0.8)] {
@@ -87,19 +85,18 @@ fn k_of_normal_errors() {
     }
 }
 
-/// A clock of step 26 behind constant times of 80.3 and idle times that leave
-/// its phase uniform. Readings r = t - e, e uniform over the step: with the
-/// phase advancing by 80.3 mod 26 = 2.3 the four errors of one sample move
-/// together, so the truth is not the 0.4 of independent errors; both are
-/// tested: with times uniform over 26 and more the errors are independent.
+/// A clock of step 26 reads constant times of 80.3, with idle times that leave its phase uniform.
+/// Readings are r = t - e, with e uniform over the step. Because the phase advances by 80.3 mod 26
+/// = 2.3, the four errors of one sample move together, and the truth is not the 0.4 of independent
+/// errors. With times uniform over 26 and more the errors are independent; both are tested.
 #[test]
 fn k_on_a_clock_with_steps() {
     let mut source = Source::new(4);
     let step = 26.0;
     let samples: Vec<Paired> = (0..50_000)
         .map(|_| {
-            // Whole steps drawn at random plus a uniform share of one: every
-            // reading's error is uniform and independent of the others.
+            // Whole steps drawn at random plus a uniform share of one: every reading's error is
+            // uniform and independent of the others.
             let errors: [f64; 4] = std::array::from_fn(|_| source.uniform() * step);
             let r: [f64; 4] = std::array::from_fn(|i| 80.0 * i as f64 - errors[i]);
             Paired {
@@ -129,7 +126,7 @@ fn k_on_a_clock_with_steps() {
     );
     assert_eq!(z.chosen, Method::ControlVariate, "{}", z.why);
     let c = tested(&z, Method::Pairs).correlations;
-    // Every covariance is the step's: -d^2/12 over variances of d^2/6.
+    // Every covariance is that of the step: -d^2/12 over variances of d^2/6.
     assert!(
         (c.r13 + 0.5).abs() < 0.02 && (c.r13_by_step + 0.5).abs() < 0.02,
         "{c:?}"
@@ -140,9 +137,8 @@ fn k_on_a_clock_with_steps() {
     );
 }
 
-/// The interval of k covers: 2000 seeded samples of 640, k = 1 / 1.5 and 0.3
-/// more correlation; the exact binomial band of 1 in 1000 around 95 % holds
-/// 1867..=1931.
+/// The interval of k covers: 2000 seeded samples of 640, k = 1 / 1.5 and 0.3 more correlation. The
+/// exact binomial band of 1 in 1000 around 95 % is 1867..=1931.
 #[test]
 fn the_interval_of_k_covers() {
     for rho in [0.0, 0.6] {
@@ -163,15 +159,14 @@ fn the_interval_of_k_covers() {
     }
 }
 
-/// A clock behind a queue that others use too. The delay of a reference is a
-/// constant and an exponential load whose correlation time is chosen; line
-/// clock interrupts hit whatever is going on.
+/// A clock behind a shared queue. The delay of a reference is a constant and an exponential load
+/// whose correlation time is chosen; line clock interrupts fall at any place.
 struct Machine {
     source: Source,
     load: [f64; 2],
     correlation_time: f64,
     now: f64,
-    /// References of one reading; the first or, of four, the second samples.
+    /// References of one reading; the first one is the sample, or the second of four.
     references: usize,
     interrupt_every: Option<f64>,
     next_interrupt: f64,
@@ -204,7 +199,7 @@ impl Machine {
         self.now += time;
     }
 
-    /// One reference: half of its delay, the instant, the other half.
+    /// Makes one reference: half of its delay, the instant, the other half.
     fn reference(&mut self) -> f64 {
         let [a, b] = self.load;
         // Half a sum of two squared normals is exponential with mean 1.
@@ -228,8 +223,7 @@ impl Machine {
         at[usize::from(self.references == 4)]
     }
 
-    /// One null measurement: own pairs, and the pairs a sampler took before
-    /// and after.
+    /// Makes one null measurement: own pairs, and the pairs of a sampler before and after.
     fn measure(&mut self) -> (Paired, Paired) {
         let before = self.sampled_pair();
         let wait = self.source.uniform() * 4.0;
@@ -259,16 +253,15 @@ impl Machine {
     }
 }
 
-/// k of a correction on samples that nothing was fitted to.
+/// Returns k of a correction on samples to which nothing was fitted.
 fn fresh_k(correction: &Correction, samples: &[Paired]) -> f64 {
     variance(samples.iter().map(|s| s.tm)) / variance(samples.iter().map(|s| correction.apply(s)))
 }
 
-/// The eight published settings (two ways of reading, two operating systems,
-/// two methods), each with loads whose correlation time is 0.01 to 100 read
-/// costs: the automatic choice is never worse than doing nothing, on its own
-/// account and on 20 000 fresh samples, and where the load is slow it is
-/// better by far.
+/// The eight published settings (two ways of reading, two operating systems, two methods), each
+/// with loads whose correlation time is 0.01 to 100 read costs. The automatic choice is never worse
+/// than no compensation, by its own estimate and on 20 000 fresh samples; where the load is slow it
+/// is far better.
 #[test]
 fn the_automatic_choice_never_does_harm() {
     let mut seed = 100;
@@ -310,8 +303,8 @@ fn the_automatic_choice_never_does_harm() {
     }
 }
 
-/// Two per cent of pairs hit by 50 times their length: the published method
-/// does harm, least squares too (slopes near 0 at best), the fit does not.
+/// Two per cent of the pairs are disturbed by 50 times their length. The published method does
+/// harm, and so does least squares (slopes near 0 at best); the fit does not.
 #[test]
 fn pairs_that_were_hit_are_not_followed() {
     let mut source = Source::new(7);
@@ -324,13 +317,13 @@ fn pairs_that_were_hit_are_not_followed() {
     let z = zero_test(&samples, None, LEVEL, 0.0).unwrap();
     assert!(tested(&z, Method::Pairs).k.as_ref().unwrap().value < 0.01);
     let k = tested(&z, Method::ControlVariate).k.as_ref().unwrap().value;
-    // 3.46 without the hits; the bounded pairs that remain cost some of it.
+    // 3.46 without the disturbances; the bounded pairs that remain cost some of it.
     assert!(k > 2.3, "{k}");
     assert_eq!(z.chosen, Method::ControlVariate);
 }
 
-/// The bias that a method has is shown: pairs that are dearer by 3 than what
-/// they correct leave -3, exactly the mean difference.
+/// The bias of a method is reported: pairs that cost 3 more than what they correct leave -3,
+/// exactly the mean difference.
 #[test]
 fn bias_is_shown() {
     let mut samples = correlated(&mut Source::new(8), 0.5, 5_000);

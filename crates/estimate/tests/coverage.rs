@@ -1,7 +1,7 @@
-//! Does 95 % mean 95 %? Two thousand seeded repetitions of each case; the
-//! truth comes from the formula of the generator, never from the code under
-//! test. 1867..=1931 hits is the exact binomial band of 1 false alarm in 1000;
-//! seeds are fixed, so a failure is a change, not chance.
+//! Checks whether 95 % means 95 %, with two thousand seeded repetitions of each case. The truth
+//! comes from the formula of the generator, never from the code under test. 1867..=1931 hits is the
+//! exact binomial band of 1 false alarm in 1000; seeds are fixed, so a failure is a change, not
+//! chance.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -40,7 +40,7 @@ impl Source {
     }
 }
 
-/// Hits per question over all repetitions, and the mean half-width.
+/// Returns the hits of each question over all repetitions, and the mean half-width.
 fn coverage<const Q: usize>(
     seed: u64,
     draw: impl Fn(&mut Source) -> Vec<f64>,
@@ -74,8 +74,8 @@ fn band_around(coverage: f64) -> std::ops::RangeInclusive<u64> {
     (n * coverage - half).ceil() as u64..=(n * coverage + half).floor() as u64
 }
 
-/// Exact coverage of the interval between the order statistics of ranks `lo`
-/// and `hi`: P(lo <= B < hi), B binomial(n, p), summed term by term.
+/// Returns the exact coverage of the interval between the order statistics of ranks `lo` and `hi`:
+/// P(lo <= B < hi), B binomial(n, p), summed term by term.
 fn order_statistics_cover(n: u64, p: f64, lo: u64, hi: u64) -> f64 {
     let ln_factorial: Vec<f64> = std::iter::once(0.0)
         .chain((1..=n).scan(0.0, |sum, k| {
@@ -157,9 +157,9 @@ fn exponential() {
     within("exponential, p90", p90, BAND);
 }
 
-/// Uniform over 0, 26, .. 234: ten equal steps. The mean is 117. The median is
-/// 104 (share 0.5 up to it, 0.4 below it): its interval misses only if fewer
-/// than `lo` values are <= 104, or `hi` or more are < 104.
+/// Uniform over 0, 26, .. 234: ten equal steps. The mean is 117. The median is 104 (share 0.5 up to
+/// it, 0.4 below it): its interval misses only if fewer than `lo` values are <= 104, or `hi` or
+/// more are < 104.
 #[test]
 fn quantised_uniform() {
     let [m, median] = coverage(
@@ -204,8 +204,7 @@ fn autocorrelated() {
     within("AR(1) 0.6 n=20000, p90", p90, BAND);
 }
 
-/// The same with fewer values and longer memory: where batches are no longer
-/// much longer than the correlation.
+/// Fewer values and longer memory, so that batches are no longer much longer than the correlation.
 #[test]
 fn autocorrelated_and_short() {
     for (seed, phi, n) in [
@@ -225,7 +224,7 @@ fn autocorrelated_and_short() {
     }
 }
 
-/// Too short for its memory: the mean must say so or be right anyway.
+/// A series too short for its memory: the mean must have a note or be right.
 #[test]
 fn too_short_says_so_rather_than_undercover() {
     for (seed, phi, n) in [(11, 0.99, 2000), (12, 0.9, 300), (13, 0.6, 60)] {

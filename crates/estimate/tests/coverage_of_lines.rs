@@ -1,5 +1,4 @@
-//! Does 95 % mean 95 % for a line's slope and intercept, and for block
-//! bootstraps?
+//! Checks whether 95 % means 95 % for a line's slope and intercept, and for block bootstraps.
 
 mod known;
 
@@ -25,8 +24,8 @@ fn intercept(line: Option<Line>) -> Option<Estimate> {
     line.map(|l| l.intercept)
 }
 
-/// x = 0 .. n-1: variance of the slope 12 / n^3, of the intercept 4 / n, times
-/// that of the residuals' mean over independent ones (3 for AR(1) 0.5).
+/// x = 0 .. n-1: variance of the slope 12 / n^3, of the intercept 4 / n. Both are multiplied by the
+/// variance of the residuals' mean over that of independent ones (3 for AR(1) 0.5).
 #[test]
 fn lines_in_time() {
     let time = |n: usize| -> Vec<f64> { (0..n).map(|i| i as f64).collect() };
@@ -52,11 +51,11 @@ fn lines_in_time() {
     }
 }
 
-/// x drawn anew, or in a rising order over and over (doses of work in turn).
+/// x is drawn anew, or rises repeatedly (doses of work in turn).
 #[test]
 fn lines_of_doses() {
-    // x exponential of mean 1: variance of x 1, of its mean square 2. Skewed x
-    // are few points that decide.
+    // x exponential of mean 1: variance of x 1, of its mean square 2. Skewed x means that few
+    // points decide.
     covers(
         "slope, x exponential, residuals exponential, n = 1000",
         (51, SLOPE, best(1e-3)),
@@ -82,7 +81,7 @@ fn lines_of_doses() {
             slope(fitted(&x, &e))
         },
     );
-    // Doses held for 50 points each while residuals drift as AR(1) 0.5.
+    // Doses are held for 50 points each while residuals drift as AR(1) 0.5.
     let x: Vec<f64> = (0..2000).map(|i| f64::from(i / 50 % 4)).collect();
     covers(
         "slope, doses held for 50, AR(1) 0.5, n = 2000",
@@ -125,8 +124,8 @@ fn bootstraps() {
         false,
         |s| block_bootstrap(&s.ar1(0.5, 1000), |&x| x, mean, LEVEL, 1),
     );
-    // Of pairs that go together: the median of a less that of b; with a noise
-    // of sd 1 in each, and a common one, normal median variance pi / 2 / n.
+    // Pairs that belong together: the median of a less that of b. With noise of sd 1 in each, and
+    // common noise, the normal median has variance pi / 2 / n.
     covers(
         "bootstrap, difference of medians of pairs, n = 300",
         (64, 1.0, best(std::f64::consts::PI / 300.0)),

@@ -1,5 +1,5 @@
-//! Series that remember for long: the intervals of their mean and their quantiles hold the
-//! truth and are not much wider than they must be, or there are none.
+//! Series with long memory: the intervals of their mean and their quantiles contain the truth and
+//! are not much wider than they must be, or there are none.
 
 mod known;
 
@@ -7,17 +7,17 @@ use known::{LEVEL, Source, repetitions};
 use undertick_estimate::{Sample, Series};
 use undertick_units::Estimate;
 
-/// How a series goes on.
+/// The dependence of successive values.
 #[derive(Clone, Copy, Debug)]
 enum Memory {
     /// AR(1) with this correlation of neighbours.
     Falling(f64),
-    /// Two levels, each kept for so many values on average.
+    /// Two levels, each kept for this number of values on average.
     TwoStates(f64),
 }
 
 impl Memory {
-    /// Values of standard deviation about 1000.
+    /// Draws values of standard deviation about 1000.
     fn draw(self, source: &mut Source, n: usize) -> Sample {
         let values = match self {
             Self::Falling(phi) => source.ar1(phi, n),
@@ -35,7 +35,7 @@ impl Memory {
         series.sample()
     }
 
-    /// Half-width for the mean of n values, were the memory known.
+    /// Returns the half-width for the mean of n values with known memory.
     fn best(self, n: usize) -> f64 {
         let (variance, phi) = match self {
             Self::Falling(phi) => (1.0, phi),
@@ -47,7 +47,7 @@ impl Memory {
     }
 }
 
-/// What came out of many repetitions.
+/// Results of many repetitions.
 #[derive(Debug, Default)]
 struct Asked {
     refused: u64,
@@ -90,7 +90,7 @@ fn ask(case: u64, memory: Memory, n: usize) -> [Asked; 3] {
     found
 }
 
-/// Ten correlation times and more: an interval, and what it says.
+/// Ten correlation times and more give an interval with its stated coverage.
 #[test]
 fn long_enough_is_answered() {
     for (case, memory, n) in [
@@ -118,7 +118,7 @@ fn long_enough_is_answered() {
     }
 }
 
-/// Fewer than ten correlation times: nothing is claimed, and seldom anything wrong.
+/// With fewer than ten correlation times there is usually no interval, and seldom a wrong one.
 #[test]
 fn too_short_is_refused() {
     for (case, memory, n) in [
@@ -140,7 +140,7 @@ fn too_short_is_refused() {
     }
 }
 
-/// No upper bound of a quantile that fewer than twenty independent values exceed.
+/// A quantile that fewer than twenty independent values exceed has no upper bound.
 #[test]
 fn tails_need_exceedances() {
     let bound = |n: usize, p: f64| {

@@ -1,8 +1,8 @@
-//! Does 95 % mean 95 % for numbers held in memory? Mean and median of
-//! distributions that behave well and badly, 2000 seeded repetitions each (UNDERTICK_REPETITIONS: more); the
-//! truth comes from the generator's formula. Between 93.5 % and 96.5 % must
-//! hold it (a median on coarse steps may be held more often), and the intervals
-//! must not be wide to be safe: at most 1.3 times the best known half-width.
+//! Checks whether 95 % means 95 % for numbers held in memory: mean and median of distributions that
+//! behave well and badly, with 2000 seeded repetitions each (UNDERTICK_REPETITIONS: more). The
+//! truth comes from the generator's formula. Between 93.5 % and 96.5 % must contain it (for a
+//! median on coarse steps more is allowed). The intervals must not be wide to be safe: at most 1.3
+//! times the best known half-width.
 
 mod known;
 
@@ -10,15 +10,15 @@ use known::{LEVEL, Source, repetitions};
 use undertick_estimate::Numbers;
 use undertick_units::Estimate;
 
-/// One distribution: its draw, mean, median, standard deviation, and by how much the variance of its mean exceeds that of
-/// independent values.
+/// One distribution: its draw, mean, median, standard deviation, and the factor by which the
+/// variance of its mean exceeds that of independent values.
 struct Case {
     name: &'static str,
     draw: fn(&mut Source, usize) -> Vec<f64>,
     mean: f64,
     median: f64,
     sd: f64,
-    /// Whether values stand on steps: the median's interval ends on one.
+    /// Whether values lie on steps: the median's interval ends on one.
     on_steps: bool,
     inflation: f64,
     least_n: usize,
@@ -26,9 +26,9 @@ struct Case {
 
 const E_HALF: f64 = 1.648_721_270_700_128;
 
-/// Two normals of sd 1 at 0 and at 5, weights 0.7 and 0.3. Its median solves
-/// 0.7 Phi(m) + 0.3 Phi(m - 5) = 0.5: m = 0.5654 (Phi = 0.714121), where the
-/// second term is below 1e-5.
+/// The distributions. One of them is the mixture of two normals of sd 1 at 0 and at 5, weights 0.7
+/// and 0.3. Its median solves 0.7 Phi(m) + 0.3 Phi(m - 5) = 0.5: m = 0.5654 (Phi = 0.714121), where
+/// the second term is below 1e-5.
 const CASES: [Case; 10] = [
     Case {
         name: "normal",
@@ -94,9 +94,8 @@ const CASES: [Case; 10] = [
         inflation: 19.0,
         least_n: 4000,
     },
-    // An exponential time of mean 1 read on a clock of step 1, phase random:
-    // the mean stays, the variance is that of ticks. P(0) = 0.368, P(1 or
-    // less) = 0.768: the median is 1.
+    // An exponential time of mean 1 read on a clock of step 1, phase random: the mean stays, the
+    // variance is that of ticks. P(0) = 0.368, P(1 or less) = 0.768: the median is 1.
     Case {
         name: "quantised, 1 step",
         draw: |s, n| {
@@ -119,14 +118,14 @@ const CASES: [Case; 10] = [
                 .collect()
         },
         mean: 1.0,
-        // P(6 steps or less) = 0.4794 or so, P(7 or less) = 0.529: 7 steps.
+        // P(6 steps or less) is about 0.4794, P(7 or less) is 0.529: 7 steps.
         median: 0.7,
         sd: 1.000_8,
         on_steps: true,
         inflation: 1.0,
         least_n: 50,
     },
-    // Not on the list that the estimators were made for.
+    // The estimators were not made for this distribution.
     Case {
         name: "uniform",
         draw: |s, n| (0..n).map(|_| s.uniform()).collect(),
@@ -161,8 +160,7 @@ const CASES: [Case; 10] = [
 struct Counted {
     hits: u64,
     half: f64,
-    /// Repetitions in which chance looked like a correlation so strong that a
-    /// bound was refused.
+    /// Repetitions in which chance looked like a correlation so strong that a bound was refused.
     refused: u64,
 }
 
@@ -200,8 +198,8 @@ impl Counted {
     }
 }
 
-/// Lower rank of the median's two-sided 95 % interval: the greatest r with
-/// P(B < r) <= 0.025, B binomial(n, 1/2), summed term by term.
+/// Returns the lower rank of the median's two-sided 95 % interval: the largest r with P(B < r) <=
+/// 0.025, B binomial(n, 1/2), summed term by term.
 fn conover(n: usize) -> usize {
     let mut ln_term = -(n as f64) * std::f64::consts::LN_2;
     let mut below = 0.0;
@@ -230,7 +228,7 @@ fn coverage(n: usize) {
                 median.add(&numbers.quantile(0.5, LEVEL).unwrap(), case.median);
             }
         }
-        // The best known: the normal interval with the true spread.
+        // The best known interval: the normal one with the true spread.
         let root = 1.959_964 * (case.inflation / n as f64).sqrt();
         mean.check(
             &format!("{}, n = {n}, mean", case.name),

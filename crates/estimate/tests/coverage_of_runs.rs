@@ -1,5 +1,5 @@
-//! Does 95 % mean 95 % for two runs against each other? Truth and best known
-//! half-width come from the generators' formulas.
+//! Checks whether 95 % means 95 % for two runs that are compared. Truth and best known half-width
+//! come from the generators' formulas.
 
 mod known;
 
@@ -85,9 +85,9 @@ fn ratios_and_differences_of_means() {
             ratio(&a, &b, LEVEL)
         },
     );
-    // The denominator's mean is 8 of its standard errors from 0. Best known is
-    // Fieller's set with known variances 0.01 and 0.01, at the means: the roots
-    // of (1 - 0.8 r)^2 = z^2 (0.01 + 0.01 r^2), half their distance is 0.4122.
+    // The denominator's mean is 8 of its standard errors from 0. The best known set is Fieller's
+    // with known variances 0.01 and 0.01, at the means: half the distance of the roots of (1 - 0.8
+    // r)^2 = z^2 (0.01 + 0.01 r^2) is 0.4122.
     covers(
         "ratio, uncertain denominator",
         (4, 1.25, 0.4122),
@@ -99,8 +99,8 @@ fn ratios_and_differences_of_means() {
     );
 }
 
-/// A drift common to both, a random walk a hundred times as wide as the noise
-/// of a pair, cancels in the difference. In the ratio it cancels as a factor.
+/// A drift common to both, a random walk a hundred times as wide as the noise of a pair, cancels in
+/// the difference. In the ratio a common factor cancels.
 #[test]
 fn pairs_in_turn() {
     let n = 1000;
@@ -138,9 +138,8 @@ fn pairs_in_turn() {
         false,
         |s| paired_ratio(&correlated(s, n, 11.0), &correlated(s, n, 10.0), LEVEL),
     );
-    // Speed common to both: exp of AR(1) 0.9, sd 0.1; noise of 5 % of each.
-    // Residual a - 1.1 b: 1.1 * speed * (0.05 e1 - 0.05 e2) * 10; mean speed
-    // exp(0.005), mean square exp(0.02).
+    // Speed common to both: exp of AR(1) 0.9, sd 0.1; noise of 5 % of each. Residual a - 1.1 b: 1.1
+    // * speed * (0.05 e1 - 0.05 e2) * 10; mean speed exp(0.005), mean square exp(0.02).
     let variance = 1.21 * 2.0 * 0.0025 * (0.02_f64 - 0.01).exp() / n as f64;
     covers(
         "paired ratio, common speed",
@@ -167,9 +166,9 @@ fn pairs_in_turn() {
     );
 }
 
-/// Density of the distribution at its median f: the median of n has the
-/// variance 1 / (4 n f^2). Intervals of order statistics cover a little more than
-/// they say, and two of them put together a little more than each.
+/// With the density f of the distribution at its median, the median of n has the variance 1 / (4 n
+/// f^2). Intervals of order statistics cover a little more than the level, and two of them combined
+/// a little more than each.
 #[test]
 fn medians() {
     let median = |values: Vec<f64>| Numbers::new(values);
@@ -214,7 +213,7 @@ fn medians() {
             difference_of_quantiles(&a, &b, 0.5, LEVEL)
         },
     );
-    // 90 % of exponential: q = ln 10, variance 0.9 / 0.1 / n.
+    // 90 % quantile of the exponential: q = ln 10, variance 0.9 / 0.1 / n.
     covers(
         "difference of p90, exponential, 1000",
         (24, 0.0, best(2.0 * 9.0 / 1000.0)),
@@ -229,8 +228,8 @@ fn medians() {
     );
 }
 
-/// The denominator's interval holds 0 in nearly all repetitions: no interval,
-/// never a wrong one.
+/// The denominator's interval contains 0 in nearly all repetitions: there is no interval, and never
+/// a wrong one.
 #[test]
 fn a_denominator_that_may_be_zero_gives_no_interval() {
     let (mut refused, mut wrong) = (0, 0);
@@ -248,7 +247,7 @@ fn a_denominator_that_may_be_zero_gives_no_interval() {
     assert!(wrong <= 130, "{wrong}");
 }
 
-/// Probability of k of n, term by term.
+/// Returns the probabilities of k of n, term by term.
 fn binomial(n: u64, p: f64) -> Vec<f64> {
     let mut term = (1.0 - p).powi(n as i32);
     (0..=n)
@@ -260,8 +259,8 @@ fn binomial(n: u64, p: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Exact, by summing the binomial: for every share the exact interval covers
-/// at least 95 %; Wilson's does so on the average (a percent above or below).
+/// Exact, by summing the binomial: for every share the exact interval covers at least 95 %;
+/// Wilson's does so on average (a percent above or below).
 #[test]
 fn proportions_cover_what_they_say() {
     for n in [5, 20, 100] {

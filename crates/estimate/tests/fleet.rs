@@ -1,6 +1,5 @@
-//! Fleets of machines that are known: who is bad, and in what. What machines differ
-//! by is drawn here from heavy tails, skewed ones and two modes; the code under test
-//! is told none of it.
+//! Fleets of known machines: which are bad, and in what. The differences between machines are drawn
+//! from heavy tails, skewed ones and two modes, of which the code under test knows nothing.
 
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -35,7 +34,7 @@ impl Source {
     }
 }
 
-/// How machines differ in a quantity.
+/// Draws the difference of a machine in a quantity.
 fn between(source: &mut Source, quantity: usize) -> f64 {
     let scale = [0.004, 0.02, 0.05, 0.2][quantity % 4];
     match quantity % 6 {
@@ -50,7 +49,7 @@ fn between(source: &mut Source, quantity: usize) -> f64 {
     }
 }
 
-/// A fleet in which nobody is bad.
+/// Makes a fleet without a bad machine.
 fn fleet(seed: u64, machines: usize) -> Vec<Column> {
     let mut source = Source(ChaCha8Rng::seed_from_u64(seed));
     let mut columns: Vec<Column> = (0..QUANTITIES)
@@ -62,7 +61,7 @@ fn fleet(seed: u64, machines: usize) -> Vec<Column> {
         })
         .collect();
     for _ in 0..machines {
-        // What a machine is in all its figures: speed, and how quiet it is.
+        // Common to all figures of a machine: its speed, and how quiet it is.
         let speed = 0.02 * source.student(6);
         let quiet = (0.15 * source.normal()).exp();
         for (quantity, column) in columns.iter_mut().enumerate() {
@@ -116,8 +115,8 @@ fn reasons(found: &Outliers, machine: usize) -> Vec<Quantity> {
     })
 }
 
-/// Seven bad machines of a thousand: all found, each for its reason, and at most one
-/// other, in each of 20 fleets.
+/// Of a thousand machines seven are bad: in each of 20 fleets all are found, each for its reason,
+/// and at most one other.
 #[test]
 fn seven_of_a_thousand() {
     let (mut others, mut slow_in_all) = (0, 0);
@@ -146,14 +145,13 @@ fn seven_of_a_thousand() {
             assert_eq!(reasons(&found, one), [Quantity::Column(20)], "seed {seed}");
         }
     }
-    // The others are found by what they are slow in.
+    // The remaining ones are found by a quantity in which they are slow.
     assert!(slow_in_all >= 40, "{slow_in_all} of 60");
     println!("{others} false alarms in 20 fleets; {slow_in_all} of 60 slow in all");
 }
 
-/// Where nobody is bad, any machine found is false, and the share of fleets in which
-/// one is found is at most 5 %. Of 60 fleets more than 14 are rarer than 1e-6 then;
-/// of 200 more than 27.
+/// Without a bad machine any machine found is false, and at most 5 % of fleets may have one. More
+/// than 14 of 60 fleets, or 27 of 200, are then rarer than 1e-6.
 #[test]
 fn nobody_is_bad() {
     for (machines, fleets, at_most) in [(1000, 60, 14), (40, 200, 27), (12, 200, 27)] {
@@ -171,7 +169,7 @@ fn nobody_is_bad() {
     }
 }
 
-/// What a machine lacks is not held against it, nor against others.
+/// Missing figures count neither against their machine nor against others.
 #[test]
 fn missing_figures() {
     let mut columns = fleet(5, 300);
@@ -193,7 +191,7 @@ fn missing_figures() {
     assert!(found.slowness.iter().all(Option::is_some));
 }
 
-/// Twelve machines: one that reads its clock 20 times dearer is found.
+/// Of twelve machines one reads its clock 20 times more slowly: it is found.
 #[test]
 fn one_of_twelve() {
     let mut found_in = 0;

@@ -1,7 +1,6 @@
-//! How many modes are found in distributions whose number of modes is known, and
-//! whether their shares hold the truth. Seeded. `UNDERTICK_REPETITIONS` sets the
-//! repetitions of every case; without it fewer are done, and the bands are those
-//! of so few.
+//! The number of modes found in distributions whose number of modes is known, and the coverage of
+//! their shares. Seeded. `UNDERTICK_REPETITIONS` sets the repetitions of every case; without it
+//! there are fewer, with the bands for these.
 
 mod known;
 
@@ -11,12 +10,12 @@ use rand_chacha::ChaCha8Rng;
 use known::{LEVEL, Source};
 use undertick_estimate::{Axis, ModeOptions, Modes, Series, SignedHistogram, modes, modes_of_bins};
 
-/// Repetitions: `few`, or what the environment asks.
+/// Returns the number of repetitions: `few`, or that of the environment.
 fn repetitions(few: u64) -> u64 {
     std::env::var("UNDERTICK_REPETITIONS").map_or(few, |text| text.parse().expect("a number"))
 }
 
-/// The least k with P(binomial(n, p) > k) < 1e-6.
+/// Returns the smallest k with P(binomial(n, p) > k) < 1e-6.
 fn at_most(n: u64, p: f64) -> u64 {
     let (mut term, mut k) = ((1.0 - p).powf(n as f64), 0);
     let mut above = 1.0 - term;
@@ -30,7 +29,7 @@ fn at_most(n: u64, p: f64) -> u64 {
 
 const STEP: i64 = 26;
 
-/// A time read on a clock that moves by `STEP` ticks, at any phase.
+/// Reads a time on a clock that moves by `STEP` ticks, at any phase.
 fn on_clock(source: &mut Source, ticks: f64) -> i64 {
     let step = STEP as f64;
     ((source.uniform() + ticks / step).floor() * step) as i64
@@ -50,7 +49,7 @@ fn modes_of(values: impl Iterator<Item = i64>, n: usize, step: f64) -> Modes {
     modes(&histogram(values).distribution(), n as f64, &options)
 }
 
-/// A density with one mode, spread about 1.
+/// A density with one mode, with a spread of about 1.
 type Draw = fn(&mut Source) -> f64;
 
 const ONE_MODE: [(&str, Draw); 10] = [
@@ -71,8 +70,8 @@ const ONE_MODE: [(&str, Draw); 10] = [
     ("uniform, far from 0", |s| 10.0 + 3.5 * s.uniform()),
 ];
 
-/// Plain in fine ticks; on a clock with 1, 3 and 10 steps to the spread; and with
-/// 5 % spread evenly up to a hundred times as far.
+/// Draws a value: in fine ticks; on a clock with 1, 3 and 10 steps to the spread; and with 5 %
+/// spread evenly up to a hundred times as far.
 fn value(source: &mut Source, draw: Draw, form: usize) -> (i64, f64) {
     let x = draw(source);
     match form {
@@ -137,7 +136,7 @@ fn one_mode_is_one_mode_of_100_000() {
     false_alarms(100_000, 3);
 }
 
-/// Normals of 1 %, so many standard deviations apart.
+/// Draws from normals with a spread of 1 %, `apart` standard deviations apart.
 fn mixture(source: &mut Source, shares: &[f64], apart: f64) -> i64 {
     let mut u = source.uniform();
     let mut i = 0;
@@ -167,8 +166,8 @@ const SHARES: [(&str, &[f64]); 4] = [
     ("90.5/2.7/6.8", &[0.905, 0.027, 0.068]),
 ];
 
-/// From how many samples in the smallest mode on the number of modes is right in
-/// 95 % of the runs: by shares, and standard deviations apart.
+/// Samples in the smallest mode from which the number of modes is right in 95 % of the runs: by
+/// shares, and standard deviations apart.
 const ENOUGH: [[(f64, f64); 4]; 4] = [
     [(4.0, 300.0), (5.0, 100.0), (6.0, 60.0), (7.0, 30.0)],
     [(5.0, 300.0), (6.0, 100.0), (7.0, 60.0), (8.0, 30.0)],
@@ -194,7 +193,7 @@ fn separate_modes_are_found() {
     }
 }
 
-/// What is found at 4, 5, 6 and 8 standard deviations, for the book.
+/// The modes found at 4, 5, 6 and 8 standard deviations, for the book.
 #[test]
 #[ignore = "prints a table"]
 fn power() {
@@ -212,7 +211,7 @@ fn power() {
     }
 }
 
-/// Ten standard deviations apart no sample changes sides.
+/// At ten standard deviations no sample changes sides.
 #[test]
 fn shares_hold_the_truth() {
     let runs = repetitions(1000).max(1000);
@@ -233,7 +232,7 @@ fn shares_hold_the_truth() {
             places += u64::from(i.lo.unwrap() <= 1e5 && 1e5 <= i.hi.unwrap());
         }
         println!("{name}: shares {hits:?} of {runs}, place of the first {places}");
-        // 93 to 97 %, and what a thousand runs may add to it by chance.
+        // 93 to 97 %, with the scatter of a thousand runs.
         let (slack, expected) = (
             4.9 * (runs as f64 * 0.0475).sqrt(),
             runs as f64 * (1.0 - LEVEL),
@@ -245,7 +244,7 @@ fn shares_hold_the_truth() {
                 "{name}: {miss} of {runs} missed"
             );
         }
-        // Its bounds are edges of bins of 0.06 standard deviations: it covers more.
+        // The bounds are edges of bins of 0.06 standard deviations, so they cover more.
         assert!(
             (runs - places) as f64 <= expected + slack,
             "{name}: {places}"
@@ -253,9 +252,8 @@ fn shares_hold_the_truth() {
     }
 }
 
-/// Where modes overlap, what is found is the mass between valleys: of 10 % at 5
-/// standard deviations, cut at 3.0 .. 3.7 (the valley is flat there), between 9.2
-/// and 9.9 %.
+/// Where modes overlap, the share is the mass between valleys. A mode of 10 % at 5 standard
+/// deviations, cut at 3.0 .. 3.7 (the valley is flat there), has between 9.2 and 9.9 %.
 #[test]
 fn shares_of_overlapping_modes_are_those_between_valleys() {
     let runs = 60;
@@ -275,8 +273,8 @@ fn shares_of_overlapping_modes_are_those_between_valleys() {
     assert!((0.092..0.102).contains(&share), "{share}");
 }
 
-/// The published histogram of the rate of a probe with interlace off (MPL-55): the
-/// legible bins; three peaks, about 90 %, 2.5 .. 3 % and 6 .. 7 %.
+/// The published histogram of the rate of a probe with interlace off (MPL-55), from its legible
+/// bins: three peaks, about 90 %, 2.5 .. 3 % and 6 .. 7 %.
 #[test]
 fn the_published_interference_histogram_has_three_peaks() {
     let bins: [(u32, u64); 31] = [
@@ -333,7 +331,7 @@ fn the_published_interference_histogram_has_three_peaks() {
     assert!((0.88..0.93).contains(&shares[2]), "{shares:?}");
 }
 
-/// A slow random walk leaves peaks in its histogram; they are no modes.
+/// A slow random walk leaves peaks in its histogram that are no modes.
 #[test]
 fn a_drift_has_no_modes() {
     let runs = repetitions(200);
@@ -356,8 +354,8 @@ fn a_drift_has_no_modes() {
     }
 }
 
-/// Two paths, each kept for 200 samples on average (geometric): both are found,
-/// and the shares' intervals know how little 100 visits say. The truth: half.
+/// Two paths, each kept for 200 samples on average (geometric): both are found, and the shares'
+/// intervals allow for only 100 visits. The truth is a half.
 #[test]
 fn modes_that_last_are_found() {
     for (case, lasts) in [(1, 20.0), (2, 200.0)] {
@@ -389,8 +387,8 @@ fn modes_that_last_are_found() {
     }
 }
 
-/// A ripple of a fifth is beyond doubt in ten million values, and not relevant; one
-/// that leaves less than half of the peaks is both.
+/// A ripple of a fifth is beyond doubt in ten million values, but not relevant; one that leaves
+/// less than half of the peaks is both.
 #[test]
 fn a_ripple_of_millions_is_no_mode() {
     let edges: Vec<f64> = (0..=200).map(f64::from).collect();
@@ -437,7 +435,8 @@ fn outliers_even_over_octaves_are_no_mode() {
     assert!(found(Axis::Linear) > 1);
 }
 
-/// Any bins, sparse ones too: no mode is empty, they touch, and shares add up to 1.
+/// For any bins, sparse ones too: no mode is empty, neighbouring modes touch, and shares add up to
+/// 1.
 #[test]
 fn modes_of_any_bins_hold_samples() {
     let mut random = ChaCha8Rng::seed_from_u64(20_261_121);

@@ -1,4 +1,4 @@
-//! Peaks of single machines, of the published histograms, and of nonsense.
+//! Peaks of single machines, of the published histograms, and of invalid input.
 
 mod known;
 mod probe;
@@ -13,8 +13,8 @@ fn holds(estimate: &Estimate, truth: f64) -> bool {
     interval.lo.unwrap() <= truth && truth <= interval.hi.unwrap()
 }
 
-/// Every loop is slow with a chance of 0.3, at 2.4 times the time, which is 0.3 * 2.4
-/// / (0.7 + 0.3 * 2.4) = 0.507 of the time.
+/// Every loop is slow with a chance of 0.3, and then takes 2.4 times as long: 0.3 * 2.4 / (0.7 +
+/// 0.3 * 2.4) = 0.507 of the time.
 #[test]
 fn shares_of_time_are_not_shares_of_samples() {
     let machine = Machine {
@@ -44,7 +44,7 @@ fn shares_of_time_are_not_shares_of_samples() {
     near(&clean.sample_share, 0.7, 0.0075);
     near(&slow.slowdown, 2.4, 0.01);
     near(&slow.rate, 1.0 / 2.4, 0.002);
-    // Work over time: 1 / (0.7 + 0.3 * 2.4) = 0.704; the noise itself takes 0.3 %.
+    // Work over time: 1 / (0.7 + 0.3 * 2.4) = 0.704; the noise takes 0.3 %.
     near(&found.mean_loss, 1.0 - 1.0 / 1.42, 0.008);
     assert!(slow.p_value.unwrap() < 1e-6 && clean.p_value.is_none());
     assert!(clean.lo == slow.hi && slow.lo == 0.0 && clean.hi > 1.0);
@@ -58,7 +58,7 @@ fn shares_of_time_are_not_shares_of_samples() {
     assert!((histogram.seconds.iter().sum::<f64>() / seconds - 1.0).abs() < 1e-9);
 }
 
-/// The scatter of the noise itself, in the core's speed 4 %, is what the reference says.
+/// The reference reports the change of the core's speed: the scatter of the noise alone, or 4 %.
 #[test]
 fn the_reference_says_how_much_it_moved() {
     for (drift, lo, hi) in [(0.0, 0.0, 0.004), (0.04, 0.02, 0.07)] {
@@ -75,8 +75,8 @@ fn the_reference_says_how_much_it_moved() {
     }
 }
 
-/// The published rates of a probe with interlace off (MPL, 1971): the legible bins, those
-/// with a doubtful digit last.
+/// The published rates of a probe with interlace off (MPL, 1971): the legible bins, with the
+/// doubtful digits last.
 const INTERLACE_OFF: [(f64, u64); 28] = [
     (0.224, 1),
     (0.232, 1),
@@ -152,8 +152,8 @@ fn the_published_histogram_without_interlace() {
     }
 }
 
-/// As described: the main peak at .352, 10 % of the samples near .328, so a slow-down of
-/// 7 % and 0.7 % lost. The shape is that of the other figure's main peak.
+/// As described: the main peak at .352 and 10 % of the samples near .328, so a slow-down of 7 % and
+/// a loss of 0.7 %. The shape is that of the other figure's main peak.
 #[test]
 fn the_published_histogram_with_interlace() {
     let shape = [14.0, 16.0, 36.0, 136.0, 496.0, 1746.0, 2037.0, 0.0];
@@ -254,19 +254,19 @@ fn few_samples_have_no_interval() {
         assert_eq!(found.peaks.len(), 1);
         let peak = &found.peaks[0];
         assert_eq!((peak.time_share.value, peak.rate.value), (1.0, 1.0));
-        // One burst says nothing about the run.
+        // A single burst gives no bounds for the run.
         assert_eq!(peak.time_share.interval.lo, None);
         assert_eq!(found.mean_loss.interval.lo, None);
         assert!(found.mean_loss.value.abs() < 1e-12);
         assert!((found.clean_rate.value - 3.5).abs() < 1e-12);
     }
-    // Ten bursts that are all the same: at least 1 - z^2 / (10 + z^2) of the time, with
-    // Student's z of 6.2 degrees of freedom, 2.42: 0.63.
+    // Ten equal bursts: at least 1 - z^2 / (10 + z^2) of the time, with Student's z of 6.2 degrees
+    // of freedom, 2.42: 0.63.
     let same: Vec<RateSample> = (0..100).map(|i| sample(i / 10, 7.0, 2.0, 1e-3)).collect();
     let found = peaks(&same, &options).unwrap();
     let lo = found.peaks[0].time_share.interval.lo.unwrap();
     assert!((lo - 0.63).abs() < 0.01, "{lo}");
-    // Two exact values, far apart, are two peaks; 30 of 100 last twice as long.
+    // Two exact values that lie far apart are two peaks; 30 of 100 samples last twice as long.
     let two: Vec<RateSample> = (0..400)
         .map(|i| match i % 10 < 3 {
             true => sample(i / 10, 3.5, 2.0, 2e-3),
@@ -280,8 +280,8 @@ fn few_samples_have_no_interval() {
     assert!((found.mean_loss.value - 3.0 / 13.0).abs() < 1e-9);
 }
 
-/// Of 40 samples 20 in one burst lie elsewhere: one visit is no peak, unless there is
-/// only one burst. Three are.
+/// 20 of 40 samples, all in one burst, lie elsewhere. One visit is no peak, unless there is only
+/// one burst; three visits are.
 #[test]
 fn one_visit_is_no_peak() {
     let run = |slow: &[u32]| {

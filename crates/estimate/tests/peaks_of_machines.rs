@@ -1,5 +1,5 @@
-//! Peaks of a probe on random machines that are known: how many are found, and whether
-//! the shares hold the truth. Seeded. `UNDERTICK_REPETITIONS` sets the number of runs.
+//! Peaks of a probe on random, known machines: the number found, and the coverage of the shares.
+//! Seeded. `UNDERTICK_REPETITIONS` sets the number of runs.
 
 mod known;
 mod probe;
@@ -9,12 +9,12 @@ use probe::{Machine, Noise, Ran, Stay};
 use undertick_estimate::peaks::{PeakOptions, peaks};
 use undertick_units::Estimate;
 
-/// Runs of a case: `few`, or what the environment asks.
+/// Returns the runs of a case: `few`, or the number in the environment.
 fn repetitions(few: u64) -> u64 {
     std::env::var("UNDERTICK_REPETITIONS").map_or(few, |text| text.parse().expect("a number"))
 }
 
-/// The least k with P(binomial(n, p) > k) < 1e-6.
+/// Returns the smallest k with P(binomial(n, p) > k) < 1e-6.
 fn at_most(n: u64, p: f64) -> u64 {
     let (mut term, mut k) = ((1.0 - p).powf(n as f64), 0);
     let mut above = 1.0 - term;
@@ -35,18 +35,17 @@ fn between(source: &mut Source, lo: f64, hi: f64) -> f64 {
     lo + (hi - lo) * source.uniform()
 }
 
-/// Standard deviation of the logarithm of a loop's time.
+/// Returns the standard deviation of the logarithm of a loop's time.
 fn scatter(noise: &Noise) -> f64 {
     let tail = noise.tail * noise.tail * noise.tail_share * (2.0 - noise.tail_share);
     (noise.own * noise.own + noise.burst * noise.burst + tail).sqrt()
 }
 
-/// Neighbouring peaks are so many standard deviations apart, at least.
+/// Smallest distance of neighbouring peaks, standard deviations.
 const APART: f64 = 9.0;
 
-/// 1 to 4 states of random slow-down and share, from 1 % on; disturbers that last for
-/// less than a loop, for about a burst, or for many bursts, but so that each is there
-/// about eight times.
+/// Draws 1 to 4 states of random slow-down and share, from 1 % on. The disturbers last for less
+/// than a loop, for about a burst, or for many bursts, with each present about eight times.
 fn random_machine(source: &mut Source, apart: f64) -> Machine {
     let states = 1 + (4.0 * source.uniform()).floor().min(3.0) as usize;
     let own = between(source, 0.003, 0.02);
@@ -70,7 +69,7 @@ fn random_machine(source: &mut Source, apart: f64) -> Machine {
         clock_s: [0.0, 10e-9, 100e-9][(3.0 * source.uniform()).floor().min(2.0) as usize],
         ..Machine::default()
     };
-    // Shares: as even on the logarithm as on the line, the clean one what is left.
+    // Shares are spread evenly on a logarithmic scale; the baseline has the rest.
     let mut least = 1.0_f64;
     for _ in 1..states {
         slowdown *= (gap * (1.0 + 2.0 * source.exponential())).exp().min(3.0);
@@ -87,12 +86,12 @@ fn random_machine(source: &mut Source, apart: f64) -> Machine {
     machine
 }
 
-/// Whether each state has at least 1 % of the time or of the loops in this run.
+/// Returns whether each state has at least 1 % of the time or of the loops in this run.
 fn all_there(ran: &Ran) -> bool {
     (ran.time.iter().zip(&ran.loops)).all(|(time, loops)| time.max(*loops) >= 0.01)
 }
 
-/// A random machine and its run; drawn again where a state did not come about.
+/// Draws a random machine and its run, again if a state did not occur.
 fn random_run(seed: &mut u64, apart: f64) -> (Machine, Ran) {
     loop {
         let mut source = Source::new(20_000, *seed);
@@ -105,7 +104,7 @@ fn random_run(seed: &mut u64, apart: f64) -> (Machine, Ran) {
     }
 }
 
-/// The number of peaks by how far they are apart: prints a table.
+/// Prints a table of the number of peaks by their distance.
 #[test]
 #[ignore = "prints a table"]
 fn separation() {
@@ -159,7 +158,7 @@ fn random_machines() {
                 held[i] += u64::from(holds(estimate, truth));
                 halves[i].push(estimate.interval.half_width().unwrap());
             }
-            // The clean peak has it by definition.
+            // The baseline's peak contains it by definition.
             held[2] += u64::from(holds(&peak.slowdown, machine.states[state].1));
         }
     }
@@ -187,7 +186,7 @@ fn random_machines() {
     }
 }
 
-/// Machines that nobody disturbs.
+/// Returns machines without disturbance.
 fn undisturbed() -> Vec<(&'static str, Machine)> {
     let plain = Machine::default();
     let noisy = |change: fn(&mut Noise)| {
@@ -360,7 +359,7 @@ fn one_peak_is_one_peak() {
     assert!(worst.is_empty(), "more than {allowed}: {worst:?}");
 }
 
-/// How many bursts a disturber must be seen in: prints a table.
+/// Prints a table of the number of bursts in which a disturber must be seen.
 #[test]
 #[ignore = "prints a table"]
 fn power() {
@@ -389,8 +388,7 @@ fn power() {
         }
     }
 }
-/// How far shares, loss and slow-down are from the truth, and how wide their
-/// intervals: prints a table.
+/// Prints a table of the errors of shares, loss and slow-down, and the widths of their intervals.
 #[test]
 #[ignore = "prints a table"]
 fn widths() {

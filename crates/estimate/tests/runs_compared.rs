@@ -1,11 +1,11 @@
-//! Runs of one program against runs of another, simulated: how often are equal programs
-//! called different, how often does the ratio's interval hold the truth, how often is
-//! "no difference larger than" wrong, and is a planted slow-down found?
+//! Simulated runs of one program compared with runs of another. The tests count how often equal
+//! programs are called different, how often the ratio's interval contains the truth, how often "no
+//! difference larger than" is wrong, and whether a known slow-down is found.
 //!
-//! The simulation knows nothing of ranks. A run lies where its layout and its core put
-//! it (normal, 0.6 %), now and then it is hit by what else the machine does (one in
-//! eight, by 3 % on average, exponentially), and its figure is the median of 101 samples
-//! that are skewed and correlated. What is common to a round is a walk of its own.
+//! The simulation uses no ranks. The layout and the core of a run give it an offset (normal, 0.6
+//! %). One run in eight is disturbed, by 3 % on average, exponentially. The figure of a run is the
+//! median of 101 samples that are skewed and correlated. A random walk gives what is common to a
+//! round.
 
 mod known;
 
@@ -13,11 +13,11 @@ use known::Source;
 use undertick_estimate::{Versus, paired_runs_versus, runs_versus};
 
 const LEVEL: f64 = 0.95;
-/// Of a section, ns.
+/// Typical duration of a span, ns.
 const TYPICAL_NS: f64 = 20_000.0;
 const SAMPLES: usize = 101;
 
-/// One run's figure; `common` is what its round does to it, as a share.
+/// Returns one run's figure; `common` is the effect of its round, as a share.
 fn run(s: &mut Source, ratio: f64, common: f64) -> f64 {
     let layout = 0.006 * s.normal();
     let hit = match s.uniform() < 0.125 {
@@ -31,7 +31,7 @@ fn run(s: &mut Source, ratio: f64, common: f64) -> f64 {
     TYPICAL_NS * ratio * (layout + hit + common).exp() * samples[SAMPLES / 2]
 }
 
-/// Two sets of runs, and what is found.
+/// Compares two sets of runs.
 fn sets(case: u64, repetition: u64, runs: usize, ratio: f64) -> Versus {
     let mut s = Source::new(case, repetition);
     let a = s.many(runs, |s| run(s, 1.0, 0.0));
@@ -39,7 +39,7 @@ fn sets(case: u64, repetition: u64, runs: usize, ratio: f64) -> Versus {
     runs_versus(&a, &b, LEVEL).unwrap()
 }
 
-/// Rounds; what is common to one walks by 1 % from round to round.
+/// Compares rounds, whose common part walks by 1 % from round to round.
 fn rounds(case: u64, repetition: u64, runs: usize, ratio: f64) -> Versus {
     let mut s = Source::new(case, repetition);
     let mut common = 0.0;
@@ -66,9 +66,9 @@ fn bounds(found: &Versus) -> (f64, f64) {
     (ratio.interval.lo.unwrap(), ratio.interval.hi.unwrap())
 }
 
-/// The tests' sizes are known exactly: 8 and 8 runs 4.988 % (counts up to 13 of 64),
-/// 20 rounds 4.844 % (signed ranks up to 52). Of 200 pairs 2..=21 and 1..=21 are so
-/// called, of 2000 pairs 69..=133 and 67..=130, but for one test in 1000.
+/// The tests' sizes are known exactly: 8 and 8 runs 4.988 % (counts up to 13 of 64), 20 rounds
+/// 4.844 % (signed ranks up to 52). Of 200 equal pairs 2..=21 and 1..=21 are called different, of
+/// 2000 pairs 69..=133 and 67..=130, but for one test in 1000.
 #[test]
 fn equal_programs_are_seldom_called_different() {
     let of_sets = |n| count(n, |r| differs(&sets(1, r, 8, 1.0)));
@@ -82,7 +82,7 @@ fn equal_programs_are_seldom_called_different() {
     assert!((67..=130).contains(&rounds), "{rounds}");
 }
 
-/// As often as the tests' sizes say: 2000 less the numbers above, whatever the ratio.
+/// The coverage is that of the tests' sizes: 2000 less the numbers above, whatever the ratio.
 #[test]
 fn the_ratios_interval_holds_the_truth() {
     for (case, ratio) in [(3, 1.02), (4, 2.5), (5, 1.0)] {
@@ -98,8 +98,8 @@ fn the_ratios_interval_holds_the_truth() {
     }
 }
 
-/// 2 % slower: 20 rounds find it nearly always, although the walk between rounds is
-/// as large as that; sets of 20 runs too where nothing walks.
+/// With 2 % slower programs 20 rounds nearly always find it, although the walk between rounds is as
+/// large as that; sets of 20 runs without a walk find it, too.
 #[test]
 fn a_slow_down_of_2_per_cent_is_found() {
     let slower = |found: Versus| differs(&found) && bounds(&found).0 > 1.0;
@@ -109,9 +109,9 @@ fn a_slow_down_of_2_per_cent_is_found() {
     assert!(of_rounds >= 450 && of_sets >= 450);
 }
 
-/// What is 2 % slower lies inside of 2 % at most once in twenty: by one bound of the
-/// interval, so in 2.5 %. Of 2000 that is 29..=75, but for one test in 1000; that it is
-/// not never shows that the bound is as sharp as it says.
+/// The interval of a program that is 2 % slower lies inside 2 % at most once in twenty: by one
+/// bound of the interval, so in 2.5 %. Of 2000 that is 29..=75, but for one test in 1000. A number
+/// above 0 shows that the bound is as sharp as stated.
 #[test]
 fn no_difference_larger_than_is_seldom_wrong() {
     let inside = |found: Versus, within: f64| {

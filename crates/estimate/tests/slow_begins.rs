@@ -1,23 +1,23 @@
-//! Sections of a program beside a coarse clock: where their mean reading may not be believed.
+//! Spans of a program beside a coarse clock: where their mean reading is not reliable.
 
 mod slow_sim;
 
 use slow_sim::Source;
 use undertick_estimate::slow::{Begins, Lock};
 
-/// A program that does the same again and again, and what its clock shows.
+/// A program with a periodic loop, and the readings of its clock.
 struct Program {
     source: Source,
     /// Ticks of a step of the clock.
     step: f64,
-    /// Steps from turn to turn, and how much that scatters.
+    /// Steps from turn to turn, and the scatter of that.
     turn: f64,
     jitter: f64,
-    /// Steps after the begin of a turn at which its sections begin.
+    /// Steps after the begin of a turn at which its spans begin.
     sections: Vec<f64>,
-    /// Steps that each takes.
+    /// Duration of each span in steps.
     length: f64,
-    /// One turn in this many is preempted for some steps, after which the phase is what it was.
+    /// One turn in this many is preempted for some steps, and the phase then continues unchanged.
     preempted: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Program {
         }
     }
 
-    /// The lock that its sections show, and the error of their mean reading, steps.
+    /// Returns the lock that its spans show, and the error of their mean reading, steps.
     fn run(&mut self, turns: u64) -> (Option<Lock>, f64) {
         let step = self.step;
         let reading = |steps: f64| (steps.floor() * step) as i64;
@@ -62,8 +62,8 @@ impl Program {
     }
 }
 
-/// q turns take r steps, with little jitter: each is told, and how far it says that the mean
-/// may be off holds. Many are off by more than a twentieth of the section.
+/// q turns take r steps, with little jitter: each lock is found, and the reported bound on the
+/// mean's error holds. Many are off by more than a twentieth of the span.
 #[test]
 fn locked_programs_are_told() {
     let mut far = 0;
@@ -88,7 +88,7 @@ fn locked_programs_are_told() {
     assert!(far > 80, "{far}");
 }
 
-/// Phases that move evenly, or are drawn: means are right, and nothing is said.
+/// For phases that move evenly, or are random, means are right, and no lock is reported.
 #[test]
 fn moving_programs_are_not_accused() {
     let mut told = 0;
@@ -96,10 +96,10 @@ fn moving_programs_are_not_accused() {
     for seed in 0..200 {
         let mut program = Program::new(seed, 7.0 + 0.618_034, 1e-3);
         match seed % 4 {
-            // The walk alone undoes the lock.
+            // The walk alone removes the lock.
             1 => (program.turn, program.jitter) = (8.0, 0.3),
             2 => program.preempted = Some(50),
-            // Turns so different that none is like another.
+            // The turns are so different that none resembles another.
             3 => program.jitter = 40.0,
             _ => {}
         }
@@ -111,7 +111,7 @@ fn moving_programs_are_not_accused() {
     assert!(worst < 0.05, "{worst}");
 }
 
-/// Two and three sections a turn, not evenly spaced.
+/// Two and three spans a turn, not evenly spaced.
 #[test]
 fn sections_of_one_turn_are_locked_together() {
     for seed in 0..60 {
@@ -127,8 +127,8 @@ fn sections_of_one_turn_are_locked_together() {
     }
 }
 
-/// A turn of 8.00002 steps moves by a sixth of a step in the first 8192: by 20 in a million,
-/// so their mean is right, while that of 8192 is not.
+/// A turn of 8.00002 steps moves by a sixth of a step in the first 8192 turns. In a million it
+/// moves by 20 steps, so their mean is right, while that of 8192 is not.
 #[test]
 fn what_stands_still_at_first_may_move_in_the_end() {
     for seed in 0..10 {

@@ -1,5 +1,4 @@
-//! Tick counting on simulated loops whose truth is known: must-hold point 3 of
-//! the slow clocks, except stepping and edges.
+//! Tick counting on simulated loops whose truth is known, except stepping and edges.
 
 mod slow_sim;
 
@@ -24,9 +23,8 @@ fn free_running(seed: u64, period: f64, jitter: f64, cycles: u64) -> Results {
     counts.results(TICK_NS, LEVEL)
 }
 
-/// The paper's assumption: the phase is drawn anew in each cycle. 50 us in
-/// 2.5 ms, d = 1 ms, n = 20 691: 870..=930 of 1000, and intervals of at most a
-/// tenth of the mean in total width.
+/// The paper's assumption: the phase is drawn anew in each cycle. 50 us in 2.5 ms, d = 1 ms, n = 20
+/// 691: 870..=930 of 1000, and intervals of at most a tenth of the mean in total width.
 #[test]
 fn random_phases_cover_at_the_planned_width() {
     let (cycles, repetitions) = (20_691, 1000);
@@ -53,8 +51,8 @@ fn random_phases_cover_at_the_planned_width() {
     assert!(width <= 0.1, "{width}");
 }
 
-/// A free-running phase: whatever the period and the jitter, intervals cover at
-/// least 85 % or the run is refused as locked.
+/// With a free-running phase, for any period and jitter, intervals cover at least 85 % or the run
+/// is refused as locked.
 #[test]
 fn free_running_loops_cover_or_are_refused() {
     let scale: u64 = std::env::var("UNDERTICK_SLOW_REPETITIONS")
@@ -83,7 +81,7 @@ fn free_running_loops_cover_or_are_refused() {
                 if hits < band(kept, 0.85, 2e-6).0 {
                     wrong.push((period, jitter, cycles, kept, hits));
                 }
-                // Refusing must not be the answer to everything.
+                // A refusal must not be the answer for every run.
                 if period == 2.618 && cycles >= 2000 && kept < repetitions {
                     wrong.push((period, jitter, cycles, kept, hits));
                 }
@@ -97,8 +95,8 @@ fn free_running_loops_cover_or_are_refused() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// The variance of a mean count under a walking phase, against 20 000 runs of
-/// the walk itself: 6 % is six standard errors of the seen variance.
+/// The variance of a mean count under a walking phase, compared with 20 000 runs of the walk
+/// itself: 6 % is six standard errors of the observed variance.
 #[test]
 fn the_variance_of_a_walk_is_exact() {
     for (period, jitter, ticks, cycles) in [
@@ -137,9 +135,9 @@ fn the_variance_of_a_walk_is_exact() {
     }
 }
 
-/// Up to 2 % of the cycles left out because something that keeps step with the
-/// clock hit them: the interval holds what that may have shifted. With more it
-/// is refused.
+/// Up to 2 % of the cycles are dropped because a disturbance that keeps step with the clock fell
+/// into them. The interval allows for the possible shift. With more dropped cycles the run is
+/// refused.
 #[test]
 fn a_few_disturbances_are_in_the_interval() {
     for (every, share) in [(40.0, 0.016), (400.0, 0.0016), (16.0, 0.04)] {
@@ -152,7 +150,7 @@ fn a_few_disturbances_are_in_the_interval() {
             for _ in 0..8000 {
                 let begin = simulated.now;
                 let readings = simulated.cycle();
-                // The end of a time slice, and another program for one as long.
+                // A time slice ends, and another program runs for one of the same length.
                 let slice = ((simulated.now - phase) / every).floor() * every + phase;
                 if slice > begin {
                     simulated.wait(every);

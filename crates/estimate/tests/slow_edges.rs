@@ -9,18 +9,17 @@ const TICK_NS: f64 = 1e6;
 const TRUTH_NS: f64 = 50_000.0;
 const LEVEL: f64 = 0.9;
 
-/// What makes waiting for edges hard.
+/// The difficulties of waiting for edges.
 #[derive(Clone, Copy)]
 struct Machine {
     poll_ns: f64,
-    /// How much the cost of a poll changes from tick to tick, one standard
-    /// deviation.
+    /// Change of the cost of a poll from tick to tick, one standard deviation.
     poll_sd_ns: f64,
-    /// How late a tick shows, one standard deviation.
+    /// Delay until a tick shows, one standard deviation.
     edge_sd_ns: f64,
-    /// Polls take so much more at times, tens of ticks long.
+    /// Share by which polls are sometimes slower, for tens of ticks.
     slower: f64,
-    /// Interrupts: how often, how long.
+    /// Interrupts: period and duration.
     interrupts_ns: [(f64, f64); 2],
 }
 
@@ -32,17 +31,17 @@ const PERFECT: Machine = Machine {
     interrupts_ns: [(1e9, 0.0); 2],
 };
 
-/// Time and clock of a loop that waits for edges. Polls are not stepped through
-/// one by one: their number is computed.
+/// Time and clock of a loop that waits for edges. The number of polls is computed, not stepped
+/// through.
 struct Waiting {
     machine: Machine,
     source: Source,
     now_ns: f64,
-    /// When the first interrupts came.
+    /// Times of the first interrupts.
     first_ns: [f64; 2],
-    /// Now.
+    /// Current cost of a poll.
     poll_ns: f64,
-    /// The last edge seen.
+    /// The last edge that was seen.
     edge: i64,
 }
 
@@ -63,7 +62,7 @@ impl Waiting {
         }
     }
 
-    /// How much of the time till then interrupts take.
+    /// Returns the time that interrupts take until then.
     fn interrupted_ns(&self, until_ns: f64) -> f64 {
         (self.machine.interrupts_ns.iter().zip(self.first_ns))
             .map(|(&(period_ns, long_ns), first_ns)| {
@@ -77,7 +76,7 @@ impl Waiting {
             .sum()
     }
 
-    /// Polls until the next tick shows: that tick, and the polls.
+    /// Polls until the next tick shows; returns that tick, and the number of polls.
     fn poll_to_edge(&mut self) -> (i64, u64) {
         let tick = (self.now_ns / TICK_NS).floor() as i64 + 1;
         let late_ns = (self.machine.edge_sd_ns * self.source.normal()).abs();
@@ -85,7 +84,7 @@ impl Waiting {
         let until_ns = tick as f64 * TICK_NS + late_ns;
         let polling_ns = until_ns - self.now_ns - self.interrupted_ns(until_ns);
         let polls = (polling_ns / poll_ns).ceil().max(1.0);
-        // The last poll ends behind the edge by what it is too much.
+        // The last poll ends after the edge by its excess.
         self.now_ns = until_ns + (polls * poll_ns - polling_ns).max(0.0);
         (tick, polls as u64)
     }
@@ -95,7 +94,7 @@ impl Waiting {
         (self.edge, _) = self.poll_to_edge();
     }
 
-    /// Works from the last edge on and counts polls to the next.
+    /// Works from the last edge on and counts polls to the next one.
     fn shot(&mut self, work_ns: f64) -> EdgeShot {
         if self.source.uniform() < 0.05 {
             let slower = self.source.uniform() < 0.5;
@@ -118,7 +117,7 @@ struct Outcome {
     seconds: f64,
 }
 
-/// Runs of so many shots; `random` for waits of random length.
+/// Makes runs of `shots` shots; `random` adds waits of random length.
 fn runs(repetitions: u64, shots: u64, machine: Machine, random: bool) -> Outcome {
     let (mut covered, mut half_ns, mut seconds) = (0, 0.0, 0.0);
     for seed in 0..repetitions {
@@ -126,8 +125,7 @@ fn runs(repetitions: u64, shots: u64, machine: Machine, random: bool) -> Outcome
         let begin_ns = waiting.now_ns;
         let mut samples = EdgeSamples::new(1);
         for _ in 0..shots {
-            // The loop's other work, which ends anywhere in a tick; every other
-            // round a tick more.
+            // The loop's other work ends anywhere in a tick; every other round takes a tick more.
             waiting.now_ns += 450_000.0 + 1000.0 * waiting.source.uniform();
             if !random || waiting.source.uniform() < 0.5 {
                 waiting.wait();
@@ -149,9 +147,8 @@ fn runs(repetitions: u64, shots: u64, machine: Machine, random: bool) -> Outcome
     }
 }
 
-/// 50 us, d = 1 ms: 12 shots reach the half-width of 20 691 cycles of 2.5 ms
-/// (2.49 us) with a clock whose edges are 100 ns late or more, in at least 100
-/// times less time; and the intervals cover.
+/// 50 us, d = 1 ms: 12 shots reach the half-width of 20 691 cycles of 2.5 ms (2.49 us), with a
+/// clock whose edges are 100 ns late or more, in at least 100 times less time. The intervals cover.
 #[test]
 fn edges_cover_in_a_hundredth_of_the_time() {
     let repetitions = 1000;
@@ -194,11 +191,10 @@ fn edges_cover_in_a_hundredth_of_the_time() {
     }
 }
 
-/// Interrupts of 20 us every four ticks, as a kernel's own are against a clock of
-/// 1 ms, and of 10 us every 2.71 ticks hit half of all ticks. Shots of random
-/// length meet them at random, and 100 of them still do with a hundredth of the
-/// time; rounds that keep step (here 4 ticks long) meet them always in the
-/// same place.
+/// Interrupts of 20 us every four ticks, as a kernel's timer has against a clock of 1 ms, and of 10
+/// us every 2.71 ticks fall into half of all ticks. Shots of random length meet them at random, and
+/// 100 of them are still enough with a hundredth of the time. Rounds that keep step (here 4 ticks
+/// long) always meet them at the same place.
 #[test]
 fn interrupts_in_step_with_the_clock() {
     let repetitions = 1000;
@@ -215,7 +211,7 @@ fn interrupts_in_step_with_the_clock() {
     assert!(found.half_ns < 2492.0, "{}", found.half_ns);
     assert!(100.0 * found.seconds < 20_691.0 * 2.5e-3);
     assert!(found.covered >= band(repetitions, 0.9, 1e-7).0);
-    // The same without the random wait, which shows what it is for.
+    // Without the random wait, to show its purpose.
     let locked = runs(repetitions, 100, machine, false);
     println!("in step: covered {} of {repetitions}", locked.covered);
     assert!(locked.covered < repetitions * 8 / 10, "{}", locked.covered);

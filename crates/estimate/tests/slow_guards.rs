@@ -1,4 +1,4 @@
-//! What the other tests would let through: each is about one part of the model.
+//! Tests for parts of the model that the other tests do not cover, each for one part.
 
 mod slow_sim;
 
@@ -7,8 +7,7 @@ use undertick_estimate::slow::{LoopCounts, Move, Plan, Question, Refused, Steppe
 
 const TICK_NS: f64 = 1e6;
 
-/// What happens to the phase in a cycle that was dropped is no scatter of the
-/// loop, and no part of its period.
+/// The phase's change in a dropped cycle is no scatter of the loop, and no part of its period.
 #[test]
 fn a_dropped_cycle_breaks_the_walk() {
     let mut simulated = SimulatedLoop::new(11, &[0.3, 2.318], 0.0);
@@ -28,9 +27,9 @@ fn a_dropped_cycle_breaks_the_walk() {
     assert_eq!(counts.walk().pieces(), 100);
 }
 
-/// A lock that adds little is no reason to refuse: 31 cycles take 78 ticks for
-/// ever, and a mean is off by at most a 31st of a tick, less than independent
-/// counts scatter in 300 cycles. The interval holds it.
+/// A lock that adds little is no reason for a refusal: 31 cycles always take 78 ticks, and a mean
+/// is off by at most a 31st of a tick, less than independent counts scatter in 300 cycles. The
+/// interval contains it.
 #[test]
 fn a_weak_lock_is_not_refused() {
     for seed in 0..60 {
@@ -47,9 +46,8 @@ fn a_weak_lock_is_not_refused() {
     }
 }
 
-/// A loop that preemptions break again and again, each for some ticks after which it goes on
-/// at the phase that it had: whether it is refused, and whether the interval holds the
-/// activity.
+/// Runs a loop that is often preempted, each time for some ticks after which it continues at its
+/// phase. Returns whether it is refused, and whether the interval contains the activity.
 fn disturbed_loop(
     seed: u64,
     period: f64,
@@ -74,8 +72,8 @@ fn disturbed_loop(
     (result.refused, holds)
 }
 
-/// A locked loop is refused however often it is disturbed: the pieces between two
-/// preemptions leave its period less certain, and that is no evidence that it moves.
+/// A locked loop is refused however often it is disturbed. The pieces between two preemptions leave
+/// its period less certain, which is no evidence that it moves.
 #[test]
 fn a_lock_is_seen_between_disturbances() {
     let periods = [2.0, 3.0, 2.5, 7.0 / 3.0, 2.2, 16.0 / 7.0];
@@ -90,8 +88,8 @@ fn a_lock_is_seen_between_disturbances() {
     }
 }
 
-/// One that moves evenly over the tick is not refused for being disturbed, and 90 % of the
-/// intervals hold the truth (band of 1 false alarm in 10^6).
+/// A loop that moves evenly over the tick is not refused because of disturbances, and 90 % of the
+/// intervals contain the truth (band of 1 false alarm in 10^6).
 #[test]
 fn a_disturbed_loop_that_moves_is_answered() {
     let mut held = 0;
@@ -104,8 +102,8 @@ fn a_disturbed_loop_that_moves_is_answered() {
     assert!(held >= lo, "{held} of 200");
 }
 
-/// Two ends and a scatter together, against 400 000 draws: the share within the
-/// half-width has a standard error of 0.0005, 6 of them are allowed.
+/// Two ends and a scatter together, compared with 400 000 draws: the share within the half-width
+/// has a standard error of 0.0005, of which 6 are allowed.
 #[test]
 fn two_ends_and_scatter_together() {
     for (sd, level) in [(0.1, 0.9), (0.3, 0.9), (0.3, 0.99), (1.0, 0.95)] {
@@ -123,8 +121,8 @@ fn two_ends_and_scatter_together() {
     }
 }
 
-/// The planned number of stepped cycles gives the width that was asked for: 5 %
-/// of 50 us to either side, within a tenth.
+/// The planned number of stepped cycles gives the requested width: 5 % of 50 us to either side,
+/// within a tenth.
 #[test]
 fn the_planned_width_is_reached() {
     let plan = Plan::for_question(&Question {
@@ -166,7 +164,7 @@ fn the_planned_width_is_reached() {
         half += result.estimate.interval.half_width().unwrap() / repetitions as f64;
     }
     println!("{cycles} cycles: half-width {half:.0} ns of 2500");
-    // Seen: 1.07 of it.
+    // Observed: 1.07 of it.
     assert!((0.9..1.1).contains(&(half / 2500.0)), "{cycles}: {half}");
     // A delay that brings the loop from 2.5 to a golden step: 0.118 ticks.
     assert!((plan.delay_ns.unwrap() - 118_034.0).abs() < 1.0);

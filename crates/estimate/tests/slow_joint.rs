@@ -1,5 +1,4 @@
-//! Parts, whole and what is known of their sum; preempted cycles; contiguous
-//! cycles.
+//! Parts, whole and the known sum; preempted cycles; contiguous cycles.
 
 mod slow_sim;
 
@@ -8,9 +7,9 @@ use undertick_estimate::slow::{Joint, LoopCounts, count_sd};
 
 const LEVEL: f64 = 0.9;
 
-/// Each part counted in a pass of its own, the cycle known from contiguous
-/// cycles: the parts are corrected to add up. The gain is that of the theory,
-/// sd_j^2 - sd_j^4 / sum sd^2, and no part becomes wider.
+/// Each part is counted in a separate pass, and contiguous cycles give the cycle: the parts are
+/// corrected to add up. The gain is that of the theory, sd_j^2 - sd_j^4 / sum sd^2, and no part
+/// becomes wider.
 #[test]
 fn separate_passes_gain_by_adding_up() {
     let (cycles, repetitions) = (2000, 400);
@@ -62,8 +61,8 @@ fn the_same_cycles_add_up_already() {
     assert_eq!(parts, counts.cycle().ticks());
 }
 
-/// Contiguous cycles: the error is the two ends' and the cycles' own scatter.
-/// The period varies between repetitions, so that the ends are even.
+/// Contiguous cycles: the error is that of the two ends and the scatter of the cycles. The period
+/// varies between repetitions, so that the ends are even.
 #[test]
 fn contiguous_cycles_cover() {
     for (jitter, cycles) in [(0.0, 100), (0.002, 2000), (0.05, 500), (0.2, 2000)] {
@@ -96,10 +95,9 @@ fn contiguous_cycles_cover() {
     }
 }
 
-/// Another program takes the CPU for 4 ticks in a share of the cycles, in the
-/// activity or out of it: counted, the activity is too long; dropped by
-/// evidence, it is right. Of one cycle in ten the rest says too little of what
-/// was dropped: refused.
+/// Another program takes the CPU for 4 ticks in a share of the cycles, in the activity or outside
+/// it. If these cycles count, the activity is too long; if evidence drops them, it is right. With
+/// one cycle in ten the rest says too little about the dropped ones: refused.
 #[test]
 fn preempted_cycles_are_dropped() {
     let (cycles, repetitions) = (4000, 200);
@@ -117,7 +115,7 @@ fn preempted(share: f64, times: f64, refused: bool, cycles: u64, repetitions: u6
         let mut all = LoopCounts::new(5);
         for _ in 0..cycles {
             let hit = simulated.source.uniform() < share;
-            // Where in the cycle is as long as its parts are.
+            // Each part is hit with the same probability.
             let part = (simulated.source.uniform() * 5.0) as usize;
             if hit {
                 simulated.parts[part] += 4.0;

@@ -1,4 +1,4 @@
-//! Phase stepping against plain counting, on loops whose truth is known.
+//! Phase stepping compared with plain counting, on loops whose truth is known.
 
 mod slow_sim;
 
@@ -12,9 +12,8 @@ const LEVEL: f64 = 0.9;
 /// sqrt(0.05 * 0.95 / 20 691) ticks.
 const PLANNED_HALF_NS: f64 = 2492.2;
 
-/// Runs that many cycles. `disturb` hears when a stretch of the run began, and
-/// says when and for how long another program ran in it; delays come out
-/// `stretched`.
+/// Runs `cycles` cycles. `disturb` receives the begin of a stretch of the run, and returns when and
+/// for how long another program ran in it; delays are multiplied by `stretched`.
 fn drive(
     simulated: &mut SimulatedLoop,
     stepper: &mut Stepper,
@@ -59,7 +58,7 @@ fn drive(
     }
 }
 
-/// A wait ends when the loop has its CPU again.
+/// Waits until the loop has its CPU again after a disturbance.
 fn waited(simulated: &mut SimulatedLoop, disturbance: Option<(f64, f64)>) -> bool {
     if let Some((at, lasted)) = disturbance {
         simulated.now = at + lasted;
@@ -71,7 +70,7 @@ fn undisturbed(_: &mut SimulatedLoop, _: f64) -> Option<(f64, f64)> {
     None
 }
 
-/// Hits, and the mean half-width in ns.
+/// Returns the hits, and the mean half-width in ns.
 fn stepped(period: f64, jitter: f64, cycles: u64, repetitions: u64) -> (u64, f64) {
     let (mut hits, mut half) = (0, 0.0);
     for seed in 0..repetitions {
@@ -89,9 +88,8 @@ fn stepped(period: f64, jitter: f64, cycles: u64, repetitions: u64) -> (u64, f64
     (hits, half)
 }
 
-/// With an eighth of the cycles of (14) at a jitter of up to 0.2 % of the tick,
-/// and half of them at 1 %: the half-width is reached, and it covers. The round
-/// period is the one that plain counting refuses.
+/// With an eighth of the cycles of (14) at a jitter of up to 0.2 % of the tick, and half of them at
+/// 1 %, the half-width is reached, and it covers. Plain counting refuses the round period.
 #[test]
 fn stepping_needs_fewer_cycles() {
     for period in [2.5, 2.333_33, 2.618] {
@@ -104,7 +102,7 @@ fn stepping_needs_fewer_cycles() {
                 half / PLANNED_HALF_NS
             );
             assert!(half <= PLANNED_HALF_NS, "{period} {jitter}: {half}");
-            // 90 %, 1 false alarm in 10^6 over all cells; more is welcome.
+            // 90 %, with 1 false alarm in 10^6 over all cells; more is allowed.
             assert!(
                 hits >= band(repetitions, 0.9, 1e-7).0,
                 "{period} {jitter}: {hits}"
@@ -113,8 +111,8 @@ fn stepping_needs_fewer_cycles() {
     }
 }
 
-/// Never worse than plain counting: half-widths at most 5 % above those of
-/// counts with random phases, at any number of cycles and any jitter.
+/// It is never worse than plain counting: half-widths are at most 5 % above those of counts with
+/// random phases, at any number of cycles and any jitter.
 #[test]
 fn stepping_is_never_worse() {
     for cycles in [400, 2000, 20_000] {
@@ -150,7 +148,7 @@ fn stepping_is_never_worse() {
     }
 }
 
-/// The delay leads to about a golden step: 2.5 + 0.118 ticks.
+/// The delay gives about a golden step: 2.5 + 0.118 ticks.
 #[test]
 fn the_stepper_learns_the_loop() {
     let mut simulated = SimulatedLoop::new(3, &five_parts(2.5), 0.0005);
@@ -160,7 +158,7 @@ fn the_stepper_learns_the_loop() {
     assert!((stepper.step_delay_ticks() - 0.118_034).abs() < 0.01);
 }
 
-/// Delays that come out 30 % too long are noticed in the counts.
+/// Delays that are 30 % too long are noticed in the counts.
 #[test]
 fn wrong_delays_are_corrected() {
     let mut simulated = SimulatedLoop::new(4, &five_parts(2.5), 0.0005);
@@ -171,14 +169,14 @@ fn wrong_delays_are_corrected() {
         before = simulated.now;
         None
     });
-    // Of the last hundred, those within a block.
+    // The median step lies within a block.
     steps.sort_by(f64::total_cmp);
     let step = steps[steps.len() / 2];
     assert!((step - 2.618_034).abs() < 0.01, "{step}");
 }
 
-/// Every block begins at a random phase of its own, evenly over the tick: the
-/// first reading of 4000 blocks of one cycle.
+/// Every block begins at a new random phase, evenly over the tick: the first reading of 4000 blocks
+/// of one cycle.
 #[test]
 fn blocks_begin_at_random_phases() {
     let mut stepper = Stepper::new(1, 64, 5);
@@ -208,7 +206,7 @@ fn blocks_begin_at_random_phases() {
     assert!(chi < 66.0, "{chi}");
 }
 
-/// The window holds every cycle wherever its random delay puts it.
+/// The window contains every cycle wherever its random delay places it.
 #[test]
 fn the_window_holds_the_block() {
     let mut simulated = SimulatedLoop::new(6, &five_parts(2.5), 0.002);
@@ -236,9 +234,9 @@ fn the_window_holds_the_block() {
     assert!(windows >= 20 && outside == 0, "{outside} of {windows}");
 }
 
-/// What disturbs the loop keeps step with the clock: every fourth tick, just
-/// after its edge, with that probability, what runs there is hit. A cycle so hit
-/// always holds an edge, so leaving out these cycles alone makes the mean too low.
+/// The disturbance keeps step with the clock: every fourth tick, just after its edge, it falls into
+/// the loop with that probability. Such a cycle always contains an edge, so dropping only these
+/// cycles makes the mean too low.
 #[test]
 fn disturbances_in_step_with_the_clock_do_not_bias() {
     for probability in [0.06, 0.6] {
@@ -249,8 +247,8 @@ fn disturbances_in_step_with_the_clock_do_not_bias() {
     }
 }
 
-/// A hog on the same CPU: the loop runs for four ticks and waits for four, in
-/// step with the clock; or for three, or five and a half.
+/// A hog on the same CPU: the loop runs for four ticks and waits for four, in step with the clock;
+/// or for three, or five and a half.
 #[test]
 fn time_slices_do_not_bias() {
     for (slice, phase) in [(4.0, 0.0), (4.0, 0.3), (4.0, 0.77), (3.0, 0.5), (5.5, 0.1)] {
@@ -261,14 +259,14 @@ fn time_slices_do_not_bias() {
     }
 }
 
-/// The time between `begin` and `now`, of phase `phase` in `every`, if any.
+/// Returns the time between `begin` and `now` that has phase `phase` in `every`, if any.
 fn crossed(begin: f64, now: f64, every: f64, phase: f64) -> Option<f64> {
     let at = ((now - phase) / every).floor() * every + phase;
     (at > begin).then_some(at)
 }
 
-/// 200 runs of 8000 cycles with disturbances, for the activity of 0.05 ticks and
-/// for the cycle of 0.5: no bias that is not chance, and intervals that cover.
+/// 200 runs of 8000 cycles with disturbances, for the activity of 0.05 ticks and for the cycle of
+/// 0.5: the bias is within chance, and intervals cover.
 #[track_caller]
 fn no_bias(mut disturb: impl FnMut(&mut SimulatedLoop, f64) -> Option<(f64, f64)>) {
     let (cycles, repetitions) = (8000, 200);

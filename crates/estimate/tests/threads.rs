@@ -1,12 +1,12 @@
-//! Intervals of the mean and of quantiles over several threads, against the truth.
-//! The generators know nothing of the estimators.
+//! Intervals of the mean and of quantiles over several threads, compared with the truth. The
+//! generators share no code with the estimators.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use undertick_estimate::{Sample, Series, spread_over_time};
 
-/// Of 400 intervals at 95 %, so many hold the truth at least but once in 10^6: exact
-/// binomial; and 360 would be 90 %.
+/// Fewest of 400 intervals at 95 % that contain the truth, but for once in 10^6: exact binomial;
+/// 360 would be 90 %.
 const REPETITIONS: u64 = 400;
 const AT_LEAST: usize = 356;
 
@@ -14,7 +14,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// Values of one thread: a level, and noise of which each value remembers a share.
+/// Draws values of one thread: a level, and noise with a share of memory.
 fn thread(rng: &mut ChaCha8Rng, n: usize, level: f64, sd: f64, memory: f64) -> Vec<i64> {
     let fresh = (1.0 - memory * memory).sqrt();
     let mut noise = normal(rng);
@@ -49,8 +49,8 @@ fn merged(threads: &[Vec<i64>]) -> Sample {
     all.sample()
 }
 
-/// Threads whose means differ by fifty times their scatter: the mean of all is known
-/// as well as if each were known by itself, and each by its own correlation.
+/// Threads whose means differ by fifty times their scatter: the mean of all is known as well as the
+/// separate means, each with its own correlation.
 #[test]
 fn threads_of_different_levels() {
     for memory in [0.0, 0.9] {
@@ -68,7 +68,7 @@ fn threads_of_different_levels() {
             widths.push(half(&sample));
         }
         assert!(hits >= AT_LEAST, "memory {memory}: {hits} of 400");
-        // Scatter of the mean of an AR(1) series: (1 + a) / (1 - a) times that of
+        // The variance of the mean of an AR(1) series is (1 + a) / (1 - a) times that of
         // independent values.
         let truth = 1.96 * 100.0 * ((1.0 + memory) / (1.0 - memory) / 15_000.0).sqrt();
         let mean = widths.iter().sum::<f64>() / widths.len() as f64;
@@ -76,9 +76,9 @@ fn threads_of_different_levels() {
     }
 }
 
-/// 200 threads of 120 values with levels of their own, as from a population: their
-/// common mean is that of the population within the scatter of the levels. Chance makes the
-/// levels look as if they remembered for too long in one of a hundred at most.
+/// 200 threads of 120 values have different levels, drawn from a population. Their common mean is
+/// that of the population within the scatter of the levels. In at most one of a hundred cases the
+/// levels seem by chance to remember for too long.
 #[test]
 fn many_short_threads_are_a_sample_of_their_kind() {
     let (mut hits, mut refused) = (0, 0);
@@ -102,10 +102,10 @@ fn many_short_threads_are_a_sample_of_their_kind() {
     assert!(hits + refused >= AT_LEAST, "{hits} of 400");
 }
 
-/// What slows all threads at once: threads share a noise that is as large as their own.
-/// Taken as independent, their interval would be too narrow by far. In the first case
-/// each thread shows that something is common, as it lasts for 20 values and more; in
-/// the second, with a value of each thread in each slice, none does by itself.
+/// A disturbance slows all threads at once: they share noise that is as large as their own. An
+/// interval for independent threads would be far too narrow. In the first case each thread shows
+/// the common noise, because it lasts for 20 values and more; in the second, with a value of each
+/// thread in each slice, no single thread does.
 #[test]
 fn threads_that_become_slow_together() {
     for (how_many, slices, each, memory) in [(4, 400, 20, 0.5), (8, 1500, 1, 0.0)] {
@@ -139,7 +139,7 @@ fn threads_that_become_slow_together() {
     }
 }
 
-/// Quantiles over threads that each remember.
+/// Quantiles over threads with memory.
 #[test]
 fn medians_of_threads_with_memory() {
     let mut hits = 0;
@@ -153,8 +153,8 @@ fn medians_of_threads_with_memory() {
     assert!(hits >= AT_LEAST, "{hits} of 400");
 }
 
-/// However they are put together: counts, sums, extremes and histogram are those of
-/// all values, and one thread alone is what it was without any merging.
+/// In any order of merging, counts, sums, extremes and histogram are those of all values, and a
+/// single thread is unchanged by merging.
 #[test]
 fn what_is_exact_stays_exact() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
@@ -193,7 +193,7 @@ fn what_is_exact_stays_exact() {
     );
 }
 
-/// Threads of which each made one value only say nothing of their own scatter.
+/// Threads with one value each give no information about their own scatter.
 #[test]
 fn single_values_are_merged_too() {
     let mut all = Series::new();

@@ -1,16 +1,16 @@
 //! Simulated clocks whose difference is known, and messages between them through queues of
-//! which one is longer than the other. The oracle adds up rates; it knows no hull.
+//! different length. The oracle adds up rates, and uses no hull.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use undertick_estimate::two_clocks::{ClockMap, Knot, Limits, Message, clock_map};
 
-/// A clock whose rate is another one in each second: a random walk within a range, or, the
-/// worst that there is, from one end of the range to the other at some second.
+/// A clock whose rate changes each second: by a random walk within a range, or, as the worst case,
+/// from one end of the range to the other at some second.
 struct Clock {
-    /// What it shows at the true time 0, ns.
+    /// Reading at the true time 0, ns.
     start_ns: i64,
-    /// How far it is ahead of true time at each whole second, ns.
+    /// Distance ahead of true time at each whole second, ns.
     ahead_ns: Vec<f64>,
 }
 
@@ -37,14 +37,14 @@ impl Clock {
         Self { start_ns, ahead_ns }
     }
 
-    /// Ahead of true time, ns, but for the start.
+    /// Returns the distance ahead of true time, ns, without the start.
     fn ahead_ns(&self, true_s: f64) -> f64 {
         let second = true_s as usize;
         let (a, b) = (self.ahead_ns[second], self.ahead_ns[second + 1]);
         a + (b - a) * (true_s - second as f64)
     }
 
-    /// A reading, which is cut to whole ticks.
+    /// Returns a reading, cut to whole ticks.
     fn shows(&self, true_s: f64) -> i64 {
         self.start_ns + (true_s * 1e9 + self.ahead_ns(true_s)).floor() as i64
     }
@@ -54,13 +54,13 @@ fn exponential(random: &mut ChaCha8Rng, mean: f64) -> f64 {
     -mean * (1.0 - random.random::<f64>()).ln()
 }
 
-/// A way with a queue, in which others' packets wait, too.
+/// A link with a queue, in which packets of others wait, too.
 struct Way {
     base_s: f64,
-    /// Between others' packets, on average, and time that each takes.
+    /// Mean interval between packets of others, and the time that each takes.
     between_s: f64,
     each_s: f64,
-    /// True time, and the work that waits then.
+    /// True time, and the work that waits at that time.
     now_s: f64,
     waits_s: f64,
 }
@@ -76,7 +76,7 @@ impl Way {
         }
     }
 
-    /// When what is sent at this time arrives, s: later than what was sent before.
+    /// Returns when a packet sent at this time arrives, s: later than all sent before.
     fn arrives(&mut self, random: &mut ChaCha8Rng, sent_s: f64) -> f64 {
         loop {
             let next_s = self.now_s + exponential(random, self.between_s);
@@ -84,7 +84,7 @@ impl Way {
             self.waits_s = (self.waits_s - (until_s - self.now_s)).max(0.0);
             self.now_s = until_s;
             if next_s >= sent_s {
-                // Waiting for the next packet has no memory.
+                // The wait for the next packet is memoryless.
                 return sent_s + self.base_s + self.waits_s;
             }
             self.waits_s += exponential(random, self.each_s);
@@ -92,7 +92,7 @@ impl Way {
     }
 }
 
-/// Two clocks and what was sent between them.
+/// Two clocks and the messages between them.
 struct Scene {
     first: Clock,
     second: Clock,
@@ -102,12 +102,12 @@ struct Scene {
 }
 
 struct Setting {
-    /// Each clock's rate stays within a range of this width.
+    /// Width of the range of each clock's rate.
     range: f64,
-    /// One goes from end to end of it, the other the other way.
+    /// Whether one rate goes from end to end of the range, and the other in the opposite direction.
     turns: bool,
     base_s: [f64; 2],
-    /// Queues back are so many times as long.
+    /// Factor by which queues are longer on the way back.
     asymmetry: f64,
 }
 
@@ -151,8 +151,8 @@ fn scene(random: &mut ChaCha8Rng, setting: &Setting) -> Scene {
     }
 }
 
-/// At 5001 moments, also where no message was any more: error of the middle, ns, and what
-/// the map says.
+/// Returns, at 5001 moments, also beyond the last message, the error of the middle, ns, and the
+/// map's knot.
 fn errors<'a>(scene: &'a Scene, map: &'a ClockMap) -> impl Iterator<Item = (f64, Knot)> + 'a {
     let offset_ns = scene.second.start_ns - scene.first.start_ns;
     (0..=5000).map(move |i| {
@@ -163,8 +163,8 @@ fn errors<'a>(scene: &'a Scene, map: &'a ClockMap) -> impl Iterator<Item = (f64,
     })
 }
 
-/// Checks that the truth is inside always; returns errors of the middle over half-widths,
-/// and the half-widths.
+/// Asserts that the truth is always inside; returns the errors of the middle over half-widths, and
+/// the half-widths.
 fn inside(scene: &Scene, map: &ClockMap, what: &str) -> (Vec<f64>, Vec<f64>) {
     let (mut shares, mut halves) = (Vec::new(), Vec::new());
     for (error_ns, found) in errors(scene, map) {
@@ -192,8 +192,8 @@ fn map(scene: &Scene, limits: &Limits) -> ClockMap {
     clock_map(&scene.there, &scene.back, Some(span), limits).unwrap()
 }
 
-/// Twenty pairs of hosts: offsets to 1000 s, rates to 100 ppm apart, wandering by 1 ppm each,
-/// queues up to four times as long one way as the other.
+/// Twenty pairs of hosts: offsets to 1000 s, rates to 100 ppm apart, each wandering by 1 ppm,
+/// queues up to four times as long in one direction as in the other.
 #[test]
 fn the_truth_is_always_inside_and_near_the_middle() {
     let mut all = Vec::new();
@@ -217,7 +217,7 @@ fn the_truth_is_always_inside_and_near_the_middle() {
             1e6 * base_s,
             half / 1e3
         );
-        // Not much wider than what nobody can tell.
+        // The bounds are not much wider than the unknowable part.
         assert!(half < 1e9 * base_s + 30e3, "seed {seed}: {half}");
     }
     let median = median(&mut all);
@@ -225,8 +225,8 @@ fn the_truth_is_always_inside_and_near_the_middle() {
     assert!(median <= 0.2, "{median}");
 }
 
-/// Where the shortest ways themselves differ, four to one, no message tells. The middle is
-/// off by 3/5 of the half-width at most, and the bounds hold all the same.
+/// If the shortest delays differ, four to one, no message shows it. The middle is off by at most
+/// 3/5 of the half-width, and the bounds still hold.
 #[test]
 fn ways_of_different_length_keep_the_truth_inside() {
     for seed in 100..120 {
@@ -252,8 +252,8 @@ fn ways_of_different_length_keep_the_truth_inside() {
     }
 }
 
-/// Clocks that keep their rates, and that is said: all messages count everywhere, so the
-/// bounds come nearer to the least that ways allow.
+/// The clocks keep their rates, and the limit says so. All messages count everywhere, so the bounds
+/// come closer to the smallest that the delays allow.
 #[test]
 fn without_wander_bounds_are_narrower() {
     for seed in 200..210 {
@@ -278,8 +278,8 @@ fn without_wander_bounds_are_narrower() {
     }
 }
 
-/// Clocks that wander more than the limit allows for: either that is noticed, or the truth
-/// is missed somewhere. So the allowance is needed.
+/// The clocks wander more than the limit allows: either this is noticed, or the truth is missed
+/// somewhere. The allowance is therefore needed.
 #[test]
 fn the_wander_must_be_allowed_for() {
     let (mut noticed, mut missed) = (0, 0);

@@ -1,4 +1,4 @@
-//! Symbols of files that a compiler made, and tables that programs may spoil.
+//! Symbols of files that a compiler made, and tables that programs may damage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn what_a_file_says_of_itself() {
     assert_eq!(of(&[], &[text, &ours]).instrumented, Instrumented::Ours);
 }
 
-/// Static functions of one name, two names of one function.
+/// Static functions of one name, and two names of one function.
 #[test]
 fn names_are_unique_in_a_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn names_are_unique_in_a_file() {
     }
     let alias = module.functions.iter().find(|f| f.name == "alias").unwrap();
     assert_eq!(alias.symbols, ["alias", "behind"]);
-    // nm is the other reader.
+    // nm reads the same file independently.
     let nm = String::from_utf8(Command::new("nm").arg(&path).output().unwrap().stdout).unwrap();
     for name in ["main", "part1", "part2", "behind"] {
         let line = nm
@@ -142,7 +142,7 @@ fn damaged_files_are_errors() {
     assert!(symbols::read(&dir.path().join("none")).is_err());
     fs::write(&path, "#!/bin/sh\n").unwrap();
     assert!(symbols::read(&path).unwrap().is_none());
-    // Cut anywhere, or with any byte of the headers turned: no panic.
+    // A file is cut anywhere, or any byte of its headers is changed: no panic.
     for i in 0..400 {
         fs::write(&path, &whole[..whole.len() * i / 400]).unwrap();
         let _ = symbols::read(&path);
@@ -174,7 +174,7 @@ fn module(names: &[&str]) -> Module {
     }
 }
 
-/// A table as docs/format.md has it, written by hand.
+/// Writes a table by hand as docs/format.md defines it.
 fn table_file(entries: &[(u64, u32, &str)], file: &str) -> Vec<u8> {
     let mut texts = 32 + 24 * entries.len() as u64;
     let mut bytes = b"UTTBFN01".to_vec();
@@ -227,7 +227,7 @@ fn tables_are_read_as_the_format_says() {
     );
 }
 
-/// Programs can write to the tables: whatever they write, nothing bad happens.
+/// Programs can write to the tables: whatever they write is harmless.
 #[test]
 fn spoilt_tables_do_no_harm() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Scripts with mistakes: each message names the place, what is wrong and the mend.
+//! Scripts with mistakes: each message names the place, the mistake and the mend.
 
 use undertick_lab::script::Script;
 
-/// A script without mistakes; the cases below make one each.
+/// A script without mistakes; each case below makes one.
 const GOOD: &str = r#"passes = 10
 backend = "futex"
 [lock.m]
@@ -36,8 +36,8 @@ from = "A.send"
 to = "B.receive"
 "#;
 
-/// What is replaced (first place only), by what, where the mistake then is (line,
-/// column), and what the message says of it.
+/// The replaced text (first place only), its replacement, the place of the mistake (line, column),
+/// and words of the message.
 struct Case(
     &'static str,
     &'static str,
@@ -47,11 +47,11 @@ struct Case(
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
-    // The TOML itself.
+    // Mistakes in the TOML itself.
     Case("passes = 10", "passes 10", (1, 8), &["no TOML", "key = value"]),
     Case("passes = 10", "passes = 10\npasses = 11", (2, 1), &["duplicate", "stands once"]),
     Case("name = \"A\"", "name = \"A", (10, 10), &["no TOML", "quotes"]),
-    // Keys.
+    // Unknown keys.
     Case("passes", "pases", (1, 1), &["a script has no key \"pases\"", "did you mean \"passes\""]),
     Case("start =", "strat =", (21, 1), &["a process has no key \"strat\"", "did you mean \"start\""]),
     Case("block =", "blok =", (25, 1), &["a step has no key \"blok\"", "did you mean \"block\""]),
@@ -60,18 +60,18 @@ const CASES: &[Case] = &[
     Case("bytes = \"4KiB\"", "byte = \"4KiB\"", (8, 1), &["a region has no key \"byte\"", "did you mean \"bytes\""]),
     Case("from = ", "form = ", (30, 1), &["an interval has no key \"form\"", "did you mean \"from\""]),
     Case("kind = \"pipe\"", "kind = \"pipe\"\nwarm_up = 3", (7, 1), &["warm_up belongs to the whole script", "above the first [table]"]),
-    // What is missing.
+    // Missing keys.
     Case("name = \"A\"\n", "", (9, 1), &["a process lacks the key name", "name = \"A\""]),
     Case("kind = \"pthread\"\n", "", (3, 1), &["a lock lacks the key kind", "kind = \"pthread\""]),
     Case("bytes = \"4KiB\"\n", "", (7, 1), &["a region lacks the key bytes", "\"4MiB\""]),
     Case("to = \"B.receive\"\n", "", (28, 1), &["an interval lacks the key to", "to = \"client.send\""]),
     Case("wakeup = \"B\"\n", "", (11, 1), &["does nothing", "one verb"]),
     Case("backend = \"futex\"\n", "", (11, 1), &["needs a backend", "backend = \"futex\""]),
-    // What is there and not needed.
+    // Superfluous keys.
     Case("wakeup = \"B\"", "wakeup = \"B\"\nnull = true", (13, 1), &["null is a second verb beside wakeup", "[[process.step]] between"]),
     Case("wakeup = \"B\"", "wakeup = \"B\"\ntimes = 3", (13, 1), &["times goes with lock_unlock only", "leave it out"]),
     Case("receive = \"c\"", "receive = \"c\"\nwords = 3", (24, 1), &["words goes with send only"]),
-    // Types.
+    // Wrong types.
     Case("passes = 10", "passes = \"10\"", (1, 10), &["passes is a string here", "without quotes"]),
     Case("passes = 10", "passes = 1.5", (1, 10), &["passes is a number with a fraction", "whole number"]),
     Case("block = true", "block = \"B\"", (25, 9), &["block is a string here", "block = true"]),
@@ -84,7 +84,7 @@ const CASES: &[Case] = &[
     Case("[[interval]]", "[interval]", (28, 2), &["interval is a table here", "[[interval]]"]),
     Case("passes = 10", "passes = 10\ntitle = 3", (2, 9), &["title is a whole number here", "in quotes"]),
     Case("passes = 10", "passes = 2026-01-01", (1, 10), &["passes is a date here"]),
-    // Words of kinds.
+    // Unknown kinds.
     Case("\"pthread\"", "\"pthred\"", (4, 8), &["no kind of lock \"pthred\"", "did you mean \"pthread\""]),
     Case("\"pipe\"", "\"pip\"", (6, 8), &["no kind of channel \"pip\"", "did you mean \"pipe\""]),
     Case("\"futex\"", "\"futx\"", (2, 11), &["no backend \"futx\"", "did you mean \"futex\""]),
@@ -96,7 +96,7 @@ const CASES: &[Case] = &[
     Case("touch = \"r\"", "call = \"getpppid\"", (27, 8), &["no system call \"getpppid\"", "did you mean \"getppid\""]),
     Case("touch = \"r\"", "read = \"monotonc\"", (27, 8), &["no clock to read \"monotonc\"", "did you mean \"monotonic\""]),
     Case("touch = \"r\"", "fork = \"vfrk\"", (27, 8), &["no way of making a child \"vfrk\"", "did you mean \"vfork\""]),
-    // Names of what is declared.
+    // Undeclared names.
     Case("wakeup = \"B\"", "wakeup = \"b\"", (12, 10), &["no process \"b\"", "did you mean \"B\""]),
     Case("unlock = \"m\"", "unlock = \"mm\"", (18, 10), &["no lock \"mm\"", "there is: m"]),
     Case("send = \"c\"", "send = \"d\"", (14, 8), &["no channel \"d\"", "there is: c"]),
@@ -105,7 +105,7 @@ const CASES: &[Case] = &[
     Case("name = \"B\"", "name = \"A\"", (20, 8), &["two processes \"A\"", "rename one"]),
     Case("name = \"A\"", "name = \"A.1\"", (10, 8), &["cannot hold '.'", "leave it out"]),
     Case("name = \"A\"", "name = \"\"", (10, 8), &["a name is not empty"]),
-    // Numbers of steps.
+    // Wrong step numbers.
     Case("send = \"c\"", "number = 1\nsend = \"c\"", (14, 10), &["number 1 does not come after 1", "use 2 or more"]),
     Case("send = \"c\"", "number = -1\nsend = \"c\"", (14, 10), &["number = -1 is out of range"]),
     Case("send = \"c\"", "name = \"wakeup B\"\nsend = \"c\"", (14, 8), &["two steps \"wakeup B\"", "rename one"]),
@@ -113,7 +113,7 @@ const CASES: &[Case] = &[
     Case("send = \"c\"", "send = \"c\"\n[[process.step]]\ngo_to = 1", (16, 1), &["nothing comes after go_to", "last step"]),
     Case("touch = \"r\"", "touch = \"r\"\n[[process.step]]\ngo_to = 9", (29, 1), &["no step 9 to go to", "it has 1, 2, 3"]),
     Case("touch = \"r\"", "touch = \"r\"\n[[process.step]]\ngo_to = 4", (29, 1), &["no step 4 to go to"]),
-    // Ranges.
+    // Values out of range.
     Case("passes = 10", "passes = 0", (1, 10), &["passes = 0 is out of range", "from 1 to 1000000000"]),
     Case("passes = 10", "seconds = 0", (1, 11), &["seconds = 0 is out of range", "above 0"]),
     Case("passes = 10", "seconds = nan", (1, 11), &["seconds = NaN is out of range"]),
@@ -127,7 +127,7 @@ const CASES: &[Case] = &[
     Case("bytes = \"4KiB\"", "bytes = \"100GiB\"", (8, 9), &["bytes = 107374182400 is out of range"]),
     Case("bytes = \"4KiB\"", "bytes = \"4 pages\"", (8, 9), &["no size", "KiB, MiB or GiB"]),
     Case("lock = \"m\"", "lock_unlock = \"m\"\ntimes = 0", (17, 9), &["times = 0 is out of range"]),
-    // Times.
+    // Wrong times.
     Case("passes = 10", "timeout = \"0s\"", (1, 11), &["timeout must be above 0", "\"10s\""]),
     Case("passes = 10", "timeout = \"2h\"", (1, 11), &["\"2h\" is no time", "ns, us, ms or s"]),
     Case("passes = 10", "timeout = \"3601s\"", (1, 11), &["longer than an hour", "\"3600s\""]),
@@ -135,13 +135,13 @@ const CASES: &[Case] = &[
     Case("touch = \"r\"", "sleep = \"0ms\"", (27, 9), &["sleep must be above 0"]),
     Case("start = \"blocked\"", "every = \"0ms\"", (21, 9), &["every must be above 0"]),
     Case("start = \"blocked\"", "after = \"soon\"", (21, 9), &["\"soon\" is no time"]),
-    // Places.
+    // Wrong places.
     Case("start = \"blocked\"", "place = \"cpu x\"", (21, 9), &["\"cpu x\" is no place", "cpus 0,2-3"]),
     Case("start = \"blocked\"", "place = \"cpus 3-1\"", (21, 9), &["\"cpus 3-1\" is no place"]),
     Case("start = \"blocked\"", "place = \"same cpu as B\"", (21, 9), &["about this process itself", "another one"]),
     Case("start = \"blocked\"", "place = \"same cpu as AA\"", (21, 9), &["no process \"AA\"", "there is: A, B"]),
     Case("start = \"blocked\"", "place = \"on the moon\"", (21, 9), &["is no place", "\"any\""]),
-    // Partners.
+    // Wrong partners.
     Case("wakeup = \"B\"", "wakeup = \"A\"", (12, 1), &["A wakes itself", "another process"]),
     Case("wakeup = \"B\"", "until_blocked = \"A\"", (12, 1), &["A watches itself"]),
     Case("wakeup = \"B\"", "null = true", (25, 1), &["nobody wakes B", "wakeup = \"B\""]),
@@ -155,7 +155,7 @@ const CASES: &[Case] = &[
     Case("receive = \"c\"", "receive = \"c\"\n[[process.step]]\nsend = \"c\"", (25, 1), &["A and B both send over \"c\""]),
     Case("[lock.m]", "[channel.d]\nkind = \"unix\"\n[lock.m]", (3, 10), &["no step uses the channel \"d\"", "leave it out"]),
     Case("wakeup = \"B\"", "addevent = 3\n[[process.step]]\nwait = true", (14, 1), &["waits here for event 3", "notify = 3"]),
-    // Taken and never given back.
+    // Locks that are taken and never released.
     Case("unlock = \"m\"", "null = true", (16, 1), &["still held from the pass before", "unlock = \"m\""]),
     Case("lock = \"m\"", "null = true", (18, 1), &["A does not hold the lock \"m\"", "lock = \"m\""]),
     Case("unlock = \"m\"", "lock = \"m\"", (18, 1), &["holds the lock \"m\" already", "unlock = \"m\""]),
@@ -166,7 +166,7 @@ const CASES: &[Case] = &[
     Case("touch = \"r\"", "create = \"r\"", (27, 1), &["made before the first pass", "ready = false in [region.r]"]),
     Case("touch = \"r\"", "free = \"r\"", (27, 1), &["has been given back", "ready = false"]),
     Case("bytes = \"4KiB\"", "bytes = \"4KiB\"\nready = false", (28, 1), &["has not made the region \"r\"", "create = \"r\""]),
-    // What is measured.
+    // Wrong ends of intervals.
     Case("to = \"B.receive\"", "to = \"B.recieve\"", (31, 6), &["no step of B \"recieve\""]),
     Case("to = \"B.receive\"", "to = \"C.receive\"", (31, 6), &["no process \"C\" (there is: A, B)"]),
     Case("to = \"B.receive\"", "to = \"receive\"", (31, 6), &["names no step", "PROCESS.STEP"]),
@@ -180,7 +180,7 @@ const CASES: &[Case] = &[
     Case("start = \"blocked\"", "background = true\nmeasured = true", (22, 12), &["in the background is not measured", "leave out"]),
 ];
 
-/// Whole scripts, where each is wrong, and what the message says of it.
+/// Whole scripts, the places of their mistakes, and words of the messages.
 #[rustfmt::skip]
 const WHOLE: &[(&str, (usize, usize), &[&str])] = &[
     ("", (1, 1), &["no process", "[[process]]"]),
@@ -197,9 +197,9 @@ const WHOLE: &[(&str, (usize, usize), &[&str])] = &[
     ("[region.r]\nbytes = 9\nready = false\n[[process]]\nname = \"A\"\n[[process.step]]\ncreate = \"r\"\n", (7, 1), &["still there from the pass before", "free = \"r\""]),
     ("[[process]]\nname = \"A\"\n[[process.step]]\nfork = \"fork\"\n[[process.step]]\nreap = true\n[[process.step]]\nreap = true\n", (8, 1), &["no child to wait for"]),
     ("[[process]]\nname = \"A\"\n[[process.step]]\nfork = \"fork\"\n[[process.step]]\nfork = \"vfork\"\n", (6, 1), &["one child at a time", "reap = true before this"]),
-    // Places in a circle: A at B, B at C, C at A.
+    // Places form a circle: A at B, B at C, C at A.
     ("[[process]]\nname = \"A\"\nplace = \"same cpu as B\"\n[[process.step]]\nnull = true\n[[process]]\nname = \"B\"\nplace = \"other core than C\"\n[[process.step]]\nnull = true\n[[process]]\nname = \"C\"\nplace = \"other cpu than A\"\n[[process.step]]\nnull = true\n", (3, 9), &["in a circle", "cpu 0"]),
-    // Sweeps.
+    // Wrong sweeps.
     ("sweep = 3\n", (1, 1), &["sweep is a table", "[sweep]"]),
     ("[sweep]\nn = []\n", (2, 5), &["n has no values"]),
     ("[sweep]\nn = [1, \"a\"]\n", (2, 9), &["values of n are all numbers", "a string"]),
@@ -226,7 +226,7 @@ const WHOLE: &[(&str, (usize, usize), &[&str])] = &[
     ("[sweep]\nn = [1.5]\n[[process]]\nname = \"A\"\nreplicas = \"$n\"\n[[process.step]]\nnull = true\n", (5, 12), &["replicas is a number with a fraction", "(with n = 1.5)"]),
     ("[sweep]\nn = [1, 2]\n[channel.c]\nkind = \"pipe\"\n[[process]]\nname = \"A\"\nreplicas = \"$n\"\n[[process.step]]\nsend = \"c\"\n[[process]]\nname = \"B\"\n[[process.step]]\nreceive = \"c\"\n", (9, 1), &["A has 2 replicas and B has 1", "(with n = 2)"]),
     ("repetitions = \"$n\"\n[sweep]\nn = [1]\n", (1, 15), &["repetitions is a string here", "the same for all settings"]),
-    // Lines.
+    // Wrong lines.
     ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"A.lock_unlock\"\n", (12, 1), &["a line lacks the key against", "against = "]),
     ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"A.lock_unlock\"\nagainst = \"m\"\n", (15, 11), &["there is no parameter", "n, kind"]),
     ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"A.lock_unlock\"\nagainst = \"kind\"\n", (15, 11), &["numbers or sizes", "spin"]),
@@ -236,7 +236,7 @@ const WHOLE: &[(&str, (usize, usize), &[&str])] = &[
     ("[sweep]\nn = [1, 2]\nkind = [\"spin\", \"mcs\"]\n[lock.m]\nkind = \"$kind\"\n[[process]]\nname = \"A\"\npass = \"all\"\n[[process.step]]\nlock_unlock = \"m\"\ntimes = \"$n\"\n[[line]]\nname = \"l\"\nof = \"all\"\nagainst = \"n\"\nunit = 3\n", (16, 1), &["a line has no key", "unit"]),
 ];
 
-/// What is not as it should be about the message for a text.
+/// Returns what is wrong with the message for a text.
 fn wrong(text: &str, (line, column): (usize, usize), words: &[&str]) -> Option<String> {
     let Err(error) = Script::parse(text) else {
         return Some(format!("taken for good:\n{text}"));
@@ -281,7 +281,7 @@ fn whole_scripts() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Limits against scripts that would fill memory or time.
+/// Scripts that would fill memory or time exceed limits.
 #[test]
 fn too_much() {
     let step = "[[process.step]]\nnull = true\n";

@@ -1,4 +1,4 @@
-//! The scripts that are shipped are good, and say what they are meant to.
+//! The shipped scripts have no mistakes, and mean what they are meant to.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,8 +61,7 @@ fn all_that_are_shipped() {
     }
 }
 
-/// Numbers and verbs as the published text describes them; the one step that is
-/// not there (number 7 of A) is not timed.
+/// Numbers and verbs as in the published text; the one missing step (number 7 of A) is not timed.
 #[test]
 fn the_traffic_controller() {
     use Verb::{AddEvent, Block, DelEvent, Notify, UntilBlocked, Wait, Wakeup};
@@ -116,7 +115,7 @@ fn the_traffic_controller() {
         assert!(!a.starts_blocked && b.starts_blocked);
         assert_eq!((a.loop_to, b.loop_to), (0, 0));
         assert_eq!((&a.place, &b.place), (&Placement::Cpus(vec![0]), &place));
-        // Begin of a blocking step (process, number) to the end of the other's.
+        // From the begin of a blocking step (process, number) to the end of the other's.
         let hands = [
             ((0, 2), (1, 18)),
             ((1, 4), (0, 2)),
@@ -134,14 +133,14 @@ fn the_traffic_controller() {
     }
 }
 
-/// The memo's script, played by hand as one processor would play it: each interval
-/// ends where the other process returns, and each blocking step is in one of them.
+/// Executes the memo's script by hand as one processor would: each interval ends where the other
+/// process returns, and each blocking step is in one of them.
 #[test]
 fn one_processor_plays_the_traffic_controller() {
     let script = example("traffic-controller.toml");
     let plan = first(&script);
-    // The published order of the numbered steps of one pass: whoever blocks gives
-    // the processor to the other one.
+    // The published order of the numbered steps of one pass: a process that blocks gives the
+    // processor to the other one.
     let order = [
         (0, 1),
         (0, 2),
@@ -162,14 +161,14 @@ fn one_processor_plays_the_traffic_controller() {
         (1, 17),
         (1, 18),
     ];
-    // A switch is where the process changes; the last of a pass goes on with A.
+    // A switch is where the process changes; after the last step of a pass A continues.
     let mut last_of = [2, 18];
     last_of[0] = 12;
     let mut switches = Vec::new();
     for (i, &(process, number)) in order.iter().enumerate() {
         let (next, _) = order[(i + 1) % order.len()];
         if next != process {
-            // The other one returns from where it stopped last.
+            // The other process returns from the step at which it stopped last.
             switches.push(((process, number), (next, last_of[next])));
         }
         last_of[process] = number;
@@ -343,7 +342,7 @@ fn injection() {
     assert_eq!(loads, [1, 2]);
 }
 
-/// The book's first script is good, and the book knows every word of every kind.
+/// The book's first script has no mistakes, and the book has every word of every kind.
 #[test]
 fn the_book() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/scripts.md");

@@ -1,5 +1,4 @@
-//! Scripts that nobody would write: no panic, no hang, and every message has a
-//! place in the text.
+//! Random scripts: no panic, no hang, and every message has a place in the text.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +17,7 @@ const EXAMPLES: [&str; 9] = [
     include_str!("../../../experiments/traffic-two-cpus.toml"),
 ];
 
-/// Pieces that mean something, or nearly.
+/// Pieces that have a meaning in scripts, or nearly.
 const PIECES: [&str; 40] = [
     "$n",
     "${n}",
@@ -66,7 +65,7 @@ fn some(rng: &mut ChaCha8Rng, below: usize) -> usize {
     rng.random_range(0..below.max(1))
 }
 
-/// The nearest place at or below, between two letters.
+/// Returns the nearest place at or below `at` that lies between two characters.
 fn between(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -85,7 +84,7 @@ fn change(text: &mut String, rng: &mut ChaCha8Rng) {
                 text.replace_range(at..end, "");
             }
         }
-        // A line is lost, doubled, or comes from another script.
+        // A line is removed, doubled or swapped, or comes from another script.
         choice => {
             let lines: Vec<&str> = text.lines().collect();
             let mut lines: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
@@ -107,7 +106,7 @@ fn change(text: &mut String, rng: &mut ChaCha8Rng) {
     }
 }
 
-/// What is said about a text has a place in it and says something.
+/// Returns whether a text is a script; otherwise its message must have a place in it and some text.
 fn look(text: &str) -> bool {
     let Err(error) = Script::parse(text) else {
         return true;
@@ -136,7 +135,7 @@ fn changed_examples() {
             bad += 1;
         }
     }
-    // Most changes spoil a script, and not all do: comments are text, too.
+    // Most changes spoil a script, but not all: comments are text, too.
     assert!(
         good > 100 && bad > 1000,
         "seed {seed}: {good} good, {bad} bad"

@@ -1,4 +1,4 @@
-//! Good scripts give exactly the plans that were asked for. Plans are by hand.
+//! Good scripts give exactly the plans that they ask for, with plans by hand.
 
 use std::time::Duration;
 
@@ -271,7 +271,7 @@ yield = true
     assert_eq!(script.settings[0].plan, wanted);
 }
 
-/// Each verb, alone as far as that goes.
+/// Each verb, alone as far as possible.
 #[test]
 fn every_verb() {
     let head = "backend = \"futex\"\n[lock.m]\nkind = \"spin\"\n[region.r]\nbytes = 1\nready = false\n\
@@ -348,7 +348,7 @@ fn every_verb() {
     }
 }
 
-/// Each word of each kind is read as what it stands for.
+/// Each word of each kind gives its value.
 #[test]
 fn every_word() {
     fn all<K: Words + std::fmt::Debug>(text: &str, of: impl Fn(&Plan) -> K) {
@@ -443,8 +443,8 @@ fn settings_come_in_order() {
     assert_eq!(script.settings[5].parameters, named("50", "pipe", "7"));
 }
 
-/// Parameters as whole values, inside strings, twice in one, in lists of numbers
-/// with fractions, and as a range.
+/// Parameters as whole values, inside strings, twice in one, in lists of numbers with fractions,
+/// and as a range.
 #[test]
 fn parameters_inside_values() {
     let text = "seconds = \"$s\"\nstamps = \"$how\"\nbackend = \"$b\"\nsettle = \"${us}us\"\n\
@@ -494,7 +494,7 @@ fn intervals_by_number_name_and_verb() {
     );
 }
 
-/// Nothing is wrong with these, though it looks like it.
+/// Unusual scripts without mistakes.
 #[test]
 fn what_is_allowed() {
     let a = |steps: &str| {
@@ -506,7 +506,7 @@ fn what_is_allowed() {
         )
     };
     for steps in [
-        // Taken once before the passes, given back and taken again in each.
+        // Taken once before the passes; released and taken again in each pass.
         "lock = \"m\"; null = true; unlock = \"m\"; lock = \"m\"; go_to = 2",
         "create = \"r\"; touch = \"r\"; fill = \"r\"; go_to = 2",
         "create = \"r\"; free = \"r\"; create = \"r\"; free = \"r\"",
@@ -521,12 +521,12 @@ fn what_is_allowed() {
         );
     }
     for steps in [
-        // Nothing added: it returns at once.
+        // No event is added, so it returns at once.
         "wait = true",
         "addevent = 1; delevent = 1; wait = true",
-        // What it notifies itself after adding it is there.
+        // It notifies itself after adding the event, so the event is there.
         "addevent = 1; notify = 1; wait = true",
-        // The first wait takes the event off, so the second one returns at once.
+        // The first wait removes the event, so the second one returns at once.
         "addevent = 1; notify = 1; wait = true; wait = true",
     ] {
         let text = format!("backend = \"pipe\"\n{}", a(steps));

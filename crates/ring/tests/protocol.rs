@@ -1,7 +1,6 @@
-//! Ring and collector against each other: explored exhaustively by loom
-//! (`RUSTFLAGS="--cfg loom"`), and with real threads under Miri and
-//! ThreadSanitizer. The memory of each is the test's own; the protocol is the
-//! one that runs on mapped memory.
+//! Ring and collector, explored exhaustively by loom (`RUSTFLAGS="--cfg loom"`), and run with real
+//! threads under Miri and ThreadSanitizer. The memory belongs to the test; the protocol is the one
+//! that runs on mapped memory.
 
 use undertick_ring::{DeschedFlag, Full, Kind, Memory, Overflow, Reader, Record, Source, Writer};
 
@@ -50,8 +49,8 @@ impl Shared {
     }
 }
 
-/// Which ordering to weaken. Loom has no fence weaker than acquire or release,
-/// so a weakened fence is no fence.
+/// Selects the ordering to weaken. Loom has no fence weaker than acquire or release, so a weakened
+/// fence is no fence.
 const SOUND: u8 = 0;
 #[cfg(loom)]
 const WEAK_PUBLISH_HEAD: u8 = 1;
@@ -66,8 +65,8 @@ const WEAK_FENCE_OVERWRITE: u8 = 5;
 #[cfg(loom)]
 const WEAK_FENCE_VALIDATE: u8 = 6;
 
-/// Sound, with records in cells whose races loom reports. Not for overwrite,
-/// where writer and reader do meet and the reader finds out afterwards.
+/// Sound, with records in cells whose races loom reports. It is not for overwrite, where writer and
+/// reader may access the same record and the reader detects it afterwards.
 #[cfg(loom)]
 const SOUND_CELLS: u8 = 7;
 
@@ -75,7 +74,7 @@ const fn unless(weak: bool, order: Ordering) -> Ordering {
     if weak { Ordering::Relaxed } else { order }
 }
 
-/// The memory, and where the segment starts that was entered last.
+/// The memory, and the start of the segment that was entered last.
 struct Model<const WEAK: u8>(Arc<Shared>, u64);
 
 impl<const WEAK: u8> Model<WEAK> {
@@ -152,7 +151,7 @@ impl<const WEAK: u8> Memory for Model<WEAK> {
     }
 }
 
-/// So many segments, the last one first; waiting is giving way.
+/// Supplies a number of segments, the last one first; a wait yields.
 struct Supply(u32);
 
 impl Source for Supply {
@@ -200,7 +199,7 @@ fn write<const WEAK: u8>(
     Ok(())
 }
 
-/// What a reader saw: the events, and how many the gap records tell of.
+/// What a reader saw: the events, and the number of lost ones by the gap records.
 #[derive(Default)]
 struct Seen {
     events: Vec<u64>,
@@ -208,8 +207,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// As [`Self::take`], of events some of which are wide: a wide one's value is checked,
-    /// not whether it should be there.
+    /// As [`Self::take`], for events some of which are wide: it checks the value of a wide one, not
+    /// whether it should be there.
     #[cfg(not(loom))]
     fn take_any(&mut self, records: &[Record]) -> u32 {
         let is_wide = |at: usize| {
@@ -259,7 +258,7 @@ impl Seen {
     }
 }
 
-/// One look at the ring; true if something was there.
+/// Drains the ring once; returns whether it held anything.
 fn drain<const WEAK: u8>(reader: &mut Reader<Model<WEAK>>, seen: &mut Seen, wide: bool) -> bool {
     let Some(chunk) = reader.chunk().expect("sound ring") else {
         return false;
@@ -274,7 +273,7 @@ fn drain<const WEAK: u8>(reader: &mut Reader<Model<WEAK>>, seen: &mut Seen, wide
     true
 }
 
-/// Writes `events`, drains at the same time `looks` times and then to the end.
+/// Writes `events`; concurrently drains `looks` times and then to the end.
 fn run<const WEAK: u8>(policy: Overflow, segments: u32, events: u64, looks: usize, wide: bool) {
     let shared = Shared::new(segments);
     let theirs = Arc::clone(&shared);
@@ -293,7 +292,7 @@ fn run<const WEAK: u8>(policy: Overflow, segments: u32, events: u64, looks: usiz
             thread::yield_now();
         }
     }
-    // With Block the writer waits for us: go on until all is there.
+    // With Block the writer waits for the reader, so drain until all events are there.
     while policy == Overflow::Block && (seen.events.len() as u64) < events {
         if !drain(&mut reader, &mut seen, wide) {
             thread::yield_now();
@@ -349,15 +348,15 @@ mod threads {
         assert_eq!(kept, [true, true, true, true, false, false, false]);
         let mut seen = Seen::default();
         while drain(&mut reader, &mut seen, false) {}
-        // Room again: the gap record takes the first slot, the event the second.
+        // There is room again: the gap record takes the first slot, the event the second.
         write(&mut writer, 7, false, &mut supply).unwrap();
         while drain(&mut reader, &mut seen, false) {}
         assert_eq!(seen.events, [0, 1, 2, 3, 7]);
         assert_eq!((seen.gaps, writer.dropped()), (3, 3));
     }
 
-    /// Segments of four pieces of two records; how many bytes of each have pages, and which
-    /// was entered last.
+    /// Segments of four pieces of two records; the bytes of each that have pages; and the segment
+    /// that was entered last.
     struct Pieces(Model<SOUND>, Arc<Vec<AtomicU64>>, u32);
 
     impl Memory for Pieces {
@@ -413,8 +412,8 @@ mod threads {
         }
     }
 
-    /// Gives a piece at a time, of segment 1 two; nothing while `is_full`, no entry of the table
-    /// from `entries` on.
+    /// Gives one piece at a time, of segment 1 two; nothing while `is_full`, and no entry of the
+    /// table from `entries` on.
     struct Pages {
         pages: Arc<Vec<AtomicU64>>,
         is_full: bool,
@@ -444,10 +443,10 @@ mod threads {
         }
     }
 
-    /// No record is stored where no pages are: not the second one of a wide event either, for
-    /// which the first place of a piece is padded to. Where none can be had events are dropped,
-    /// and it goes on at the same place when there are some again. Segments that are taken back
-    /// have all of theirs.
+    /// No record is stored where there are no pages, nor the second record of a wide event, for
+    /// which the first one is padded to the next piece. Without pages events are dropped, and
+    /// writing continues at the same place when there are some again. Segments that are taken again
+    /// have all of their pages.
     #[test]
     fn pages_come_by_pieces() {
         for wide in [false, true] {
@@ -466,7 +465,7 @@ mod threads {
             let mut seen = Seen::default();
             let mut dropped = Vec::new();
             for i in 0..60 {
-                // From the middle of the first segment on, and again much later.
+                // No pages from the middle of the first segment on, and again much later.
                 supply.is_full = (3..7).contains(&i) || i == 40;
                 supply.entries = if (45..55).contains(&i) { 0 } else { 3 };
                 let put = match wide && i % 2 == 1 {
@@ -518,7 +517,7 @@ mod threads {
         let mut first = Reader::new(model());
         let chunk = first.chunk().unwrap().unwrap();
         first.pass(&chunk, 1);
-        // The writer has nothing back yet.
+        // Nothing has been given back to the writer yet.
         assert_eq!(
             (first.position(), shared.tail.load(Ordering::Relaxed)),
             (32, 0)
@@ -528,7 +527,7 @@ mod threads {
         while drain(&mut second, &mut seen, true) {}
         assert_eq!((seen.events, second.overwritten()), (vec![1, 2], 0));
         assert_eq!(shared.tail.load(Ordering::Relaxed), 96);
-        // One that kept nothing of what it gave back: the last segment is whole.
+        // This reader stored nothing of what it gave back; the last segment is complete.
         let mut third = Reader::resume(model(), 0, 0);
         let mut seen = Seen::default();
         while drain(&mut third, &mut seen, true) {}
@@ -536,7 +535,7 @@ mod threads {
         for i in 3..5 {
             write(&mut writer, i, true, &mut supply).unwrap();
         }
-        // The writer went on: what lies behind the tail is there.
+        // The writer continued, so the records behind the tail are there.
         let mut fourth = Reader::resume(model(), 32, 1);
         let mut seen = Seen::default();
         while drain(&mut fourth, &mut seen, true) {}

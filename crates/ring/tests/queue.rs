@@ -1,6 +1,6 @@
-//! Threads that take numbers, and the collector that puts them in again: explored by loom
-//! (`RUSTFLAGS="--cfg loom"`), and with real threads under Miri and ThreadSanitizer. The
-//! memory is the test's own; the protocol is the one that runs on mapped memory.
+//! Threads that take numbers, and the collector that puts them back: explored by loom
+//! (`RUSTFLAGS="--cfg loom"`), and run with real threads under Miri and ThreadSanitizer. The memory
+//! belongs to the test; the protocol is the one that runs on mapped memory.
 
 use undertick_ring::pool::{self, Line};
 
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 #[cfg(not(loom))]
 use std::{sync::Arc, thread};
 
-/// What a number stands for: memory that its holder alone writes to, not atomic, so that a
-/// race is one (loom, ThreadSanitizer and Miri look).
+/// The memory of a number, to which only its holder writes. It is not atomic, so that loom,
+/// ThreadSanitizer and Miri see a race.
 #[cfg(loom)]
 struct Held(loom::cell::UnsafeCell<u64>);
 #[cfg(not(loom))]
@@ -28,7 +28,7 @@ impl Held {
         return Self(std::cell::UnsafeCell::new(0));
     }
 
-    /// What is there, and puts something else there.
+    /// Returns the content, and replaces it.
     fn replace(&self, with: u64) -> u64 {
         // SAFETY: whoever holds the number is alone there, which is what is tried.
         #[cfg(loom)]
@@ -46,7 +46,7 @@ struct Shared {
     put: AtomicU64,
     numbers: Vec<AtomicU32>,
     held: Vec<Held>,
-    /// By number: its holder is done with it.
+    /// By number: whether its holder is done with it.
     given_back: Vec<AtomicBool>,
 }
 
@@ -108,10 +108,10 @@ impl<const WEAK: u8> Line for Model<WEAK> {
     }
 }
 
-/// The collector's mark in what a number stands for.
+/// The collector's mark in the memory of a number.
 const FREE: u64 = 7;
 
-/// Takes numbers until `wanted` were had, or `tries` are over; how many were had.
+/// Takes numbers until `wanted` were taken, or after `tries` tries; returns how many were taken.
 fn take_some<const WEAK: u8>(shared: &Arc<Shared>, wanted: u32, tries: u32) -> u32 {
     let line = Model::<WEAK>(Arc::clone(shared));
     let mut had = 0;
@@ -131,7 +131,7 @@ fn take_some<const WEAK: u8>(shared: &Arc<Shared>, wanted: u32, tries: u32) -> u
     had
 }
 
-/// Puts in what was given back, once.
+/// Puts returned numbers back, once.
 fn put_back<const WEAK: u8>(shared: &Arc<Shared>) -> u32 {
     let line = Model::<WEAK>(Arc::clone(shared));
     let mut again = 0;
@@ -158,8 +158,8 @@ mod threads {
 
     const WANTED: u32 = if cfg!(miri) { 30 } else { 100_000 };
 
-    /// No number is had by two at a time, none is lost, whoever takes it finds what the
-    /// collector left there.
+    /// No number has two holders at a time, none is lost, and each taker finds the collector's
+    /// mark.
     #[test]
     fn numbers_go_round_and_are_never_had_twice() {
         for room in [1, 3, 64] {
@@ -186,8 +186,8 @@ mod threads {
         }
     }
 
-    /// Counts that a program has overwritten: nothing is put in, nothing is taken that is not
-    /// there, and nobody waits.
+    /// A program has overwritten the counts: nothing is put in, nothing that is missing is taken,
+    /// and nothing waits.
     #[test]
     fn counts_that_cannot_be_are_an_empty_queue() {
         let shared = Shared::new(4);

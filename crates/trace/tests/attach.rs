@@ -1,5 +1,4 @@
-//! Recorders that come to programs which run already, and go again. The programs
-//! say themselves what they wrote.
+//! Recorders that attach to running programs, and leave again. The programs report what they wrote.
 
 mod common;
 
@@ -22,7 +21,7 @@ fn a_program_is_recorded_several_times_and_runs_on() {
     let before = sessions();
     let mut program = Program::c();
     for round in 0..4 {
-        // Not recorded: before, between, after.
+        // Events before, between and after recordings are not recorded.
         program.does(&ALL);
         let trace = dir.path().join(format!("{round}.ut"));
         let (result, said) = recorded(&trace, &mut program, |program| program.does(&ALL));
@@ -31,7 +30,8 @@ fn a_program_is_recorded_several_times_and_runs_on() {
         program.tell("off 0");
         assert_nothing_left(&before);
         let (manifest, rows) = assert_complete(&trace, &said);
-        // Three workers, two processes more with all they do, three of main's.
+        // Three workers, two child processes with all of their events, and three events of the main
+        // thread.
         assert_eq!(said.len(), 3 * 4 + 2 + 4 + 1, "{said:?}");
         for ((tid, event), all) in payloads(&rows) {
             let first: Vec<i64> = all.iter().copied().take(100).collect();
@@ -85,7 +85,7 @@ fn a_rust_program_is_recorded_several_times() {
     program.tell("quit 0");
 }
 
-/// Not a test by itself: a Rust program that has recorded nothing yet.
+/// Not a test: a Rust program that has recorded nothing yet.
 #[test]
 fn rust_sleeper() {
     if std::env::var_os("UNDERTICK_TEST_PROGRAM").is_some() {
@@ -117,7 +117,7 @@ fn a_rust_program_has_its_door_before_its_first_event() {
     );
 }
 
-/// The last events are kept, the others counted.
+/// The last events are stored, the others counted.
 #[test]
 fn a_flight_recorder_can_come_and_go() {
     let _alone = alone();
@@ -152,7 +152,7 @@ fn a_flight_recorder_can_come_and_go() {
     }
 }
 
-/// Not a test by itself: the Rust program that is recorded several times.
+/// Not a test: the Rust program that is recorded several times.
 #[test]
 fn rust_program() {
     if std::env::var_os("UNDERTICK_TEST_PROGRAM").is_none() {
@@ -273,12 +273,12 @@ fn the_memory_is_given_back() {
         });
         result.unwrap();
         assert!(inside.0 > 3 * 1024, "{inside:?} KiB while it is recorded");
-        // Of each thread with sampled spans two pages stay until its next one.
+        // For each thread with sampled spans two pages stay until its next sampled span.
         let (kib, mappings) = ring_memory(program.pid());
         assert!(kib <= 8 * workers, "{kib} KiB of {workers} workers");
         program.does(&["spans 10", "main 10", "events 10"]);
         assert_eq!(ring_memory(program.pid()).0, 0);
-        // And the rings themselves with the next session.
+        // The next session frees the mappings of the rings.
         for again in 0..3 {
             let trace = dir.path().join(format!("{}-{again}.ut", program.pid()));
             recorded(&trace, &mut program, |program| {
@@ -305,7 +305,7 @@ fn it_ends_with_its_time_or_with_the_program() {
             attach(request, Attach { pid, length }, &mut |_| {})
         })
     };
-    // Its time.
+    // The recording ends with its time.
     let (trace, record) = timed("time.ut", &program, 300);
     let since = Instant::now();
     let manifest = record().unwrap();
@@ -320,7 +320,8 @@ fn it_ends_with_its_time_or_with_the_program() {
     );
     assert!(manifest.duration_ns.unwrap() >= 300_000_000);
     assert!(rows(&trace).1.is_empty());
-    // The program, by itself, without a word, and killed.
+    // The recording ends with the program: by a return from main, by an immediate exit, and by a
+    // kill.
     for end in ["quit 0", "exit 0", "kill"] {
         let (trace, record) = timed(&format!("{}.ut", &end[..4]), &program, 600_000);
         let said = std::thread::scope(|scope| {
@@ -381,7 +382,7 @@ fn what_cannot_be_recorded_is_refused_in_words() {
     refused(pid, "has ended");
     drop(gone);
     refused(pid, "no such process");
-    // A thread is not a process.
+    // The identifier of a thread is refused.
     let mut program = Program::c();
     let said = program.tell("events 1");
     let thread = said
@@ -390,7 +391,7 @@ fn what_cannot_be_recorded_is_refused_in_words() {
         .find(|tid| *tid != program.pid())
         .unwrap();
     refused(thread, "a thread");
-    // One recorder at a time.
+    // A program has one recorder at a time.
     let pid = program.pid();
     let (result, ()) = recorded(&dir.path().join("yes.ut"), &mut program, |_| {
         refused(
@@ -399,7 +400,7 @@ fn what_cannot_be_recorded_is_refused_in_words() {
         );
     });
     result.unwrap();
-    // One that closed all its files can still be recorded by root.
+    // Root can still record a program that closed all of its files.
     program.tell("close 0");
     if uid() == 0 {
         let (result, said) = recorded(&dir.path().join("closed.ut"), &mut program, |p| {
@@ -411,7 +412,7 @@ fn what_cannot_be_recorded_is_refused_in_words() {
         refused(pid, "has closed the descriptor");
     }
     assert_nothing_left(&before);
-    // Blocking: the recorder may be killed.
+    // A program that blocks must go on although its recorder may be killed.
     let request = request(&trace, &[], settings(Overflow::Block, 1 << 20, None));
     let error = attach(request, Attach { pid, length: None }, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("--overflow block"), "{error}");

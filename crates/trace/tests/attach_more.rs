@@ -1,5 +1,4 @@
-//! Recorders that come to running programs: libraries, names, handlers, the kernel's
-//! events, rates.
+//! Recorders that attach to running programs: libraries, names, handlers, kernel events, rates.
 
 mod common;
 
@@ -17,7 +16,7 @@ use undertick_trace::kernel::Wanted;
 use undertick_trace::sampled::Rate;
 use undertick_trace::schema::Kind;
 
-/// An executable and a library have an attach page each, as long as they are there.
+/// An executable and a library each have an attach page, as long as they are loaded.
 #[test]
 fn a_library_has_a_door_of_its_own() {
     let _alone = alone();
@@ -36,7 +35,7 @@ fn a_library_has_a_door_of_its_own() {
         .enumerate()
     {
         program.tell(load);
-        // As long as it is loaded.
+        // A library has its page as long as it is loaded.
         let count = if load == "load 0" { 2 } else { 1 };
         assert_eq!(attach_pages(program.pid()), count, "{load}");
         let trace = dir.path().join(format!("{round}.ut"));
@@ -84,7 +83,7 @@ fn names_given_at_any_time_are_kept_up_to_a_bound() {
     let (many, late, warnings) = named("a.ut", &mut program, "name 77");
     assert_eq!((many, late.as_deref()), (300, Some("given late")));
     assert!(!warnings.contains("names"), "{warnings}");
-    // 2000 of 32 bytes and more do not fit into 64 KiB.
+    // 2000 names of 32 bytes and more do not fit into 64 KiB.
     let (many, late, warnings) = named("b.ut", &mut program, "names 5000");
     assert!((1500..2032).contains(&many), "{many}");
     assert_eq!(late.as_deref(), Some("given late"));
@@ -94,8 +93,8 @@ fn names_given_at_any_time_are_kept_up_to_a_bound() {
     );
 }
 
-/// Points in threads and in a signal handler while sessions come and go: nothing
-/// breaks, and what there is makes sense.
+/// Points run in threads and in a signal handler while sessions come and go: nothing fails, and the
+/// recorded events are consistent.
 #[test]
 fn handlers_and_threads_while_recorders_come_and_go() {
     let _alone = alone();
@@ -124,8 +123,8 @@ fn handlers_and_threads_while_recorders_come_and_go() {
             rows.iter()
                 .filter(move |row| row.event == event && row.kind == 0)
         };
-        // Counted up by one, from wherever: none is missing in between, but those
-        // of a handler that had no ring.
+        // The payloads count up by one from any start. Nothing is missing in between but events of
+        // a handler that had no ring.
         let main: Vec<i64> = of(7).map(|row| row.payload).collect();
         in_thread += main.len();
         let gap = main.windows(2).find(|pair| pair[1] != pair[0] + 1);
@@ -137,7 +136,7 @@ fn handlers_and_threads_while_recorders_come_and_go() {
         };
         assert!(handler.is_sorted(), "round {round}: {handler:?}");
         in_handlers += handler.len();
-        // Each recorded begin stands for executions; together at most what was counted.
+        // Each recorded begin stands for executions; the sum is at most the count.
         let executions: u64 = (manifest.sampled.iter()).map(|one| one.executions).sum();
         let stood_for: i64 = (rows.iter())
             .filter(|row| row.event == 9 && row.kind == Kind::Begin as i8)
@@ -147,8 +146,8 @@ fn handlers_and_threads_while_recorders_come_and_go() {
             stood_for as u64 <= executions,
             "round {round}: {stood_for} of {executions}"
         );
-        // One of main's loop with each event 7, one of each handler's 8; those of the
-        // moment in which recording ends are counted as long as they come.
+        // Each event 7 of the main loop, and each event 8 of a handler, comes with one execution.
+        // Those at the moment when the recording ends are counted if they still arrive.
         let begun = (main.len() + handler.len()) as u64;
         assert!(
             begun <= executions + 3 + manifest.lost,
@@ -166,8 +165,8 @@ fn handlers_and_threads_while_recorders_come_and_go() {
     assert!(program.child.wait().unwrap().success());
 }
 
-/// Threads that ran already, one that is made meanwhile and a child: the kernel's
-/// rows are theirs, and of each there are as many as it must have slept.
+/// Records threads that ran before, one that starts during the recording, and a child. The kernel's
+/// rows are theirs, and each thread has as many as it must have slept.
 #[test]
 fn the_kernel_is_watched_too() {
     const TIMES: u64 = 40;
@@ -207,7 +206,7 @@ fn the_kernel_is_watched_too() {
         );
         return;
     }
-    // Each of our commands wakes the main thread, which wakes the workers.
+    // Each command of the test wakes the main thread, which wakes the workers.
     let ours: BTreeMap<i32, u64> = said.keys().map(|key| (key.0, 0)).collect();
     let mut came = ours.clone();
     came.insert(program.pid(), 0);
@@ -224,11 +223,11 @@ fn the_kernel_is_watched_too() {
     for tid in workers.iter().chain([&program.pid()]) {
         assert!(came[tid] >= TIMES / 2, "{tid}: {came:?}"); // it need not sleep each time
     }
-    // Those that were made meanwhile have come onto a CPU at least once.
+    // Threads that started during the recording have come onto a CPU at least once.
     for (tid, times) in came.iter().filter(|(tid, _)| ours.contains_key(tid)) {
         assert!(*times >= 1, "{tid}: {came:?}");
     }
-    // Five of the program's, one child and its child; nobody else.
+    // Five threads of the program, one child and the child of that one; no others.
     assert!(came.len() <= 3 + 1 + 1 + 2, "{came:?}");
     if has("perf") && has("tracefs") {
         let compared = kernel.comparison.unwrap();
@@ -236,7 +235,7 @@ fn the_kernel_is_watched_too() {
     }
 }
 
-/// A rate given from outside counts for that session alone.
+/// A rate that a recorder sets holds for its session only.
 #[test]
 fn rates_from_outside_end_with_their_session() {
     let _alone = alone();
@@ -266,7 +265,8 @@ fn rates_from_outside_end_with_their_session() {
     };
     let every = |event| vec![Rate { event, one_in: 1 }];
     assert_eq!(share("all.ut", &mut program, every(None)), 12_000);
-    // 12 000 / 16.5 without a rate: 6 standard deviations of a uniform gap's sum.
+    // The expectation without a rate is 12 000 / 16.5; the range is 6 standard deviations of a sum
+    // of uniform gaps.
     let few = 580..880;
     let n = share("few.ut", &mut program, Vec::new());
     assert!(few.contains(&n), "{n}");

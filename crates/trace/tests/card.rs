@@ -1,5 +1,5 @@
-//! The event card's stream: written here by hand from docs/format.md, so what must come out
-//! is known; and no bytes whatever stop the reader.
+//! The event card's stream. The test writes it by hand from docs/format.md, so the results are
+//! known; and no bytes stop the reader.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ const USER: u16 = 2;
 const SUPERVISOR: u16 = 3;
 const GAP: i8 = 7;
 
-/// A record's bytes: time, payload, event, and master, kind and flag in the last two.
+/// Returns a record's bytes: time, payload, event, and master, kind and flag in the last two.
 fn record(ts: u64, payload: u32, event: u16, master: u16, kind: u16, flag: u16) -> Vec<u8> {
     let mut bytes = ts.to_le_bytes().to_vec();
     bytes.extend(payload.to_le_bytes());
@@ -27,7 +27,7 @@ fn record(ts: u64, payload: u32, event: u16, master: u16, kind: u16, flag: u16) 
     bytes
 }
 
-/// The card's own record: a clock of `hz`, `tick` periods a tick, eight masters.
+/// Returns the card's first record: a clock of `hz`, `tick` periods a tick, eight masters.
 fn begins(hz: u64, tick: u64) -> Vec<u8> {
     record(tick << 32 | hz, 4, 1, 8, 7, USER)
 }
@@ -148,7 +148,7 @@ fn losses_are_counted_and_stand_where_they_fell() {
         gap(2, 1 << 4),
         event(20, 0, 6, 4),
         event(21, 0, 6, 0),
-        // Nothing comes after this one: it is in the account alone.
+        // No event follows this loss, so only the account has it.
         gap(1000, 0xffff),
     ];
     let (manifest, rows) = imported(&stream, Card::default()).unwrap();
@@ -157,7 +157,7 @@ fn losses_are_counted_and_stand_where_they_fell() {
         .filter(|row| row.2 == GAP)
         .map(|&(tid, _, _, ts, _, lost)| (tid, ts, lost))
         .collect();
-    // Of a loss of several masters the first one's row has the count.
+    // When several masters lose events at once, the first one's row has the count.
     assert_eq!(gaps, [(1, 21, 3), (4, 10, 12), (5, 20, 2)]);
     assert!(
         manifest
@@ -273,7 +273,7 @@ fn a_rate_can_be_given_and_an_end_may_be_missing() {
 fn a_stream_is_known_by_its_first_record() {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (dir.path().join("file"), dir.path().join("t.ut"));
-    // The rate's lowest byte is a bracket: no reason to take it for JSON.
+    // The lowest byte of the rate is a bracket, which must not make it JSON.
     let hz = u64::from_le_bytes(*b"[\n{\"\0\0\0\0");
     std::fs::write(&file, [begins(hz, 1), event(1, 0, 1, 0)].concat()).unwrap();
     assert_eq!(import(&file, None, &out, &mut |_| {}).unwrap().events, 1);
@@ -300,13 +300,13 @@ fn a_pipe_is_recorded_until_it_ends() {
     for i in 0..20_000 {
         stream.extend(event(i, 0, 1, (i % 8) as u16));
     }
-    // It waits for its writer: opened before there is one.
+    // The device is opened before it has a writer, and waits for one.
     let device = Device::open(&fifo).unwrap();
     let writer = std::thread::spawn({
         let fifo = fifo.clone();
         move || {
             let mut pipe = std::fs::OpenOptions::new().write(true).open(fifo).unwrap();
-            // Pieces that end within records.
+            // Writes pieces that end within records.
             for piece in stream.chunks(1013) {
                 pipe.write_all(piece).unwrap();
             }
@@ -370,8 +370,7 @@ fn no_bytes_stop_the_reader() {
     assert!(made > 20 && refused > 20, "{made} made, {refused} refused");
 }
 
-/// A window of memory in the place of a card: each call is one store, where the card's
-/// README says.
+/// Memory takes the place of a card: each call is one store, at the address in the card's README.
 #[test]
 fn the_header_stores_once_for_each_event() {
     let dir = tempfile::tempdir().unwrap();
@@ -407,7 +406,7 @@ fn the_header_stores_once_for_each_event() {
     }
     let said = std::process::Command::new(&program).output().unwrap();
     assert!(said.status.success());
-    // Slot kind + 1 of 2^18 bytes each, four bytes an event.
+    // Slot kind + 1 has 2^18 bytes, four bytes an event.
     let expected = [
         (0x4_0000 + 4 * 11, 12),
         (0x4_0000 + 4 * 300, 7),
@@ -425,7 +424,7 @@ fn the_header_stores_once_for_each_event() {
     assert_eq!(String::from_utf8(said.stdout).unwrap(), expected);
 }
 
-/// Without a system, a library or anything of the card but its address; in C++, too.
+/// The points need no system and no library, only the card's address; they compile as C++, too.
 #[test]
 fn the_header_needs_no_system_for_a_card() {
     let dir = tempfile::tempdir().unwrap();

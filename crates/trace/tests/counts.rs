@@ -1,7 +1,7 @@
-//! Every published event is in the trace or among the losses, once: of killed programs,
-//! and of writers that are faster than anybody can read.
+//! Every published event is in the trace or among the losses, once. The programs are killed, or
+//! write faster than the recorder can read.
 //!
-//! For longer: UNDERTICK_SATURATED_SECONDS=30.
+//! For a longer run: UNDERTICK_SATURATED_SECONDS=30.
 
 mod common;
 
@@ -20,10 +20,10 @@ use undertick_trace::read::Trace;
 use undertick_trace::schema::{self, Kind};
 
 const MIB: u64 = 1 << 20;
-/// Threads of a child that is killed.
+/// Number of threads of a child that is killed.
 const THREADS: usize = 8;
 
-/// Kind, event and payload of each row, ring by ring, in order.
+/// Calls `each` with ring, kind, event and payload of each row, ring by ring, in order.
 fn each_row(trace: &Path, mut each: impl FnMut(i32, i8, i32, i64)) -> Manifest {
     let trace = Trace::open(trace).unwrap();
     for batch in trace.batches() {
@@ -44,7 +44,7 @@ fn each_row(trace: &Path, mut each: impl FnMut(i32, i8, i32, i64)) -> Manifest {
     trace.manifest
 }
 
-/// Rows of a ring that holds `count` in counted.c: how many, or which is wrong.
+/// Rows of a ring that `count` of counted.c wrote: their number, and the first wrong one.
 #[derive(Default)]
 struct Counted {
     events: u64,
@@ -102,7 +102,7 @@ fn a_thousand_kills_over_eight_threads() {
             of_rings.entry(ring).or_default().take(event, payload);
         });
         assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
-        // A process' number may come again, not within so few.
+        // The kernel may reuse a process number, but not within so few processes.
         let of_threads: HashMap<i32, i32> =
             (manifest.rings.iter().map(|ring| (ring.tid, ring.ring))).collect();
         assert_eq!(of_threads.len(), manifest.rings.len());
@@ -117,7 +117,7 @@ fn a_thousand_kills_over_eight_threads() {
                 None,
                 "{what}: torn, twice or out of order"
             );
-            // One may have been published and not counted yet, when it was killed.
+            // A thread may have been killed between publishing an event and counting it.
             assert!(
                 (published..=published + 1).contains(&kept),
                 "{what}: {kept} of {published}"
@@ -139,14 +139,14 @@ fn word(file: &fs::File, index: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Counts the rows of saturated writers, which number their events 0, 1, 2, ...: the low
-/// 32 bits are the payload, the rest the event less 1.
+/// Counts the rows of saturated writers, which number their events 0, 1, 2, ...: the low 32 bits
+/// are the payload, the rest is the event less 1.
 #[derive(Default)]
 struct Flood {
     events: u64,
-    /// What the next number must be at least.
+    /// Smallest possible next number.
     next: u64,
-    /// Events that the gaps tell of, and those that are missing from the numbers.
+    /// Events that the gaps report, and events that are missing from the numbers.
     told: u64,
     missing: u64,
     backward: u64,
@@ -169,8 +169,8 @@ impl Flood {
     }
 }
 
-/// What the threads of a saturated program said, by thread; its trace's account; and what
-/// was found in the trace, by ring.
+/// The counts that the threads of a saturated program reported, by thread; the trace's account; and
+/// the rows of the trace, by ring.
 struct Saturated {
     said: HashMap<i32, u64>,
     manifest: Manifest,
@@ -237,7 +237,7 @@ fn saturated_writers_are_accounted_for_exactly() {
                 "{what}"
             );
             for ring in &manifest.rings {
-                // There is none of a thread that found the budget used up.
+                // A thread that found the budget used up has no row.
                 let flood = floods.entry(ring.ring).or_default();
                 let what = format!("{what}: {ring:?}");
                 assert_eq!(ring.written, said[&ring.tid], "{what}");
@@ -248,7 +248,7 @@ fn saturated_writers_are_accounted_for_exactly() {
                 );
                 assert_eq!(flood.events, ring.received, "{what}");
                 assert_eq!(flood.backward, 0, "{what}: in order, and none twice");
-                // What is lost after the last one that was kept is in the account alone.
+                // Only the account has what was lost after the last received event.
                 let after = ring.written - flood.next;
                 let lost = ring.dropped + ring.overwritten;
                 assert_eq!(flood.missing + after, lost, "{what}");

@@ -1,5 +1,5 @@
-//! Traces that are not finished: what a reader does with them, who may finish them, and
-//! what of a recording is never lost. A recorder is this file in a process of its own.
+//! Unfinished traces: what a reader does with them, who may finish them, and what is never lost. A
+//! recorder is this file in a separate process.
 
 mod common;
 
@@ -23,13 +23,13 @@ use undertick_trace::resume::{clock_of, resume};
 
 const MIB: u64 = 1 << 20;
 
-/// Not a test by itself: a recorder.
+/// Not a test: a recorder.
 #[test]
 fn recorder() {
     act_as_recorder();
 }
 
-/// All that is in a directory: path, inode, size, time of the last change, first bytes.
+/// Returns the contents of a directory: path, inode, size, time of the last change, first bytes.
 fn tree(dir: &Path) -> BTreeMap<PathBuf, (u64, u64, i64, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut to_do = vec![dir.to_owned()];
@@ -62,7 +62,7 @@ fn change_manifest(trace: &Path, change: impl FnOnce(&mut Manifest)) {
     fs::write(trace.join("manifest.json"), text).unwrap();
 }
 
-/// A recording whose recorder was killed and whose program has ended.
+/// Makes a recording whose recorder was killed and whose program has ended.
 fn killed(dir: &Path, cells: &Cells, name: &str) -> (PathBuf, Recorders) {
     let trace = dir.join(name);
     let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
@@ -73,8 +73,8 @@ fn killed(dir: &Path, cells: &Cells, name: &str) -> (PathBuf, Recorders) {
     (trace, recorders)
 }
 
-/// A trace is what anybody may have made: the directories that it names, with all the
-/// files of a session in them, and the files to which its links lead, stay as they are.
+/// Anybody may have made a trace. The directories that it names, even with all files of a session,
+/// and the files to which its links lead, stay unchanged.
 #[test]
 fn a_trace_that_names_a_directory_of_the_reader() {
     let _alone = alone();
@@ -89,7 +89,7 @@ fn a_trace_that_names_a_directory_of_the_reader() {
     let home = dir.path().join("home");
     fs::create_dir(&home).unwrap();
     fs::write(home.join("thesis.txt"), "mine").unwrap();
-    // The right name, and whatever files a session has.
+    // The directory has the right name, and all files that a session has.
     let canary = home.join(format!("undertick-{uid}-1-a-0"));
     copy(&session, &canary);
     fs::write(canary.join("thesis.txt"), "mine").unwrap();
@@ -99,7 +99,7 @@ fn a_trace_that_names_a_directory_of_the_reader() {
     let before = tree(&home);
     let named = [
         (canary.to_str().unwrap().to_owned(), false),
-        // It even knows the device and the inode number.
+        // This trace even has the right device and inode number.
         (canary.to_str().unwrap().to_owned(), true),
         (home.to_str().unwrap().to_owned(), true),
         (".".to_owned(), false),
@@ -108,7 +108,7 @@ fn a_trace_that_names_a_directory_of_the_reader() {
     for (place, (name, knows)) in named.into_iter().enumerate() {
         let trace = dir.path().join(format!("received-{place}.ut"));
         copy(&sent, &trace);
-        // What makes the trace's own directory look like a session.
+        // These files make the trace's own directory look like a session.
         for file in ["control", "names"] {
             fs::copy(session.join(file), trace.join(file)).unwrap();
         }
@@ -139,7 +139,7 @@ fn a_trace_that_names_a_directory_of_the_reader() {
         let error = resume(&trace, &facts.unwrap(), &mut |_| {}).unwrap_err();
         assert_eq!(error.exit_status(), 2, "{error}");
         assert_eq!(tree(&home), before);
-        // Asked for, it is finished from what is in it, and nothing else is touched.
+        // On request it is finished from its own contents, and nothing else is touched.
         let finished = finish(&trace, &mut |_| {}).unwrap();
         assert!(finished.warnings.iter().any(|w| w.contains("not counted")));
         assert_eq!(
@@ -155,8 +155,8 @@ fn a_trace_that_names_a_directory_of_the_reader() {
     assert_eq!(recorders.sessions(), 0);
 }
 
-/// Links and pipes in the place of the raw files are refused, not followed and not waited
-/// for.
+/// Links and pipes in the place of the raw files are refused; the reader neither follows them nor
+/// waits for them.
 #[test]
 fn links_in_place_of_raw_files() {
     let _alone = alone();
@@ -189,8 +189,8 @@ fn links_in_place_of_raw_files() {
     assert_eq!(recorders.sessions(), 0);
 }
 
-/// A copy of a trace that is being recorded, opened and finished: the recording goes on as
-/// if nothing had been.
+/// A copy of a trace that is being recorded is opened and finished: the recording goes on
+/// undisturbed.
 #[test]
 fn a_copy_of_a_trace_that_is_being_recorded() {
     let _alone = alone();
@@ -213,7 +213,7 @@ fn a_copy_of_a_trace_that_is_being_recorded() {
         assert!(warned, "{:?}", manifest.warnings);
         let before = raw_bytes(&trace);
         wait_until(|| raw_bytes(&trace) > before);
-        // Once the recorder is dead, the copy is a copy still.
+        // A copy remains a copy after the recorder is dead.
         if round == 1 {
             recorder.kill();
             let copied = dir.path().join("dead.ut");
@@ -235,7 +235,7 @@ fn a_copy_of_a_trace_that_is_being_recorded() {
     assert_eq!(recorders.sessions(), 0);
 }
 
-/// The session's directory is gone while it is recorded: the recorder says so.
+/// The session's directory disappears during the recording: the recorder reports it.
 #[test]
 fn a_session_that_is_lost_is_told() {
     let _alone = alone();
@@ -256,7 +256,7 @@ fn a_session_that_is_lost_is_told() {
     assert!(told, "{:?}", manifest.warnings);
 }
 
-/// The trace is moved while it is recorded: all of it is where it is now.
+/// The trace is moved during the recording: all of it is at its new place.
 #[test]
 fn a_trace_that_is_moved_while_it_is_recorded() {
     let _alone = alone();
@@ -284,8 +284,8 @@ fn a_trace_that_is_moved_while_it_is_recorded() {
     }
 }
 
-/// Another program fills the disk up while it is recorded: names, threads and the exit
-/// status are not lost, and the trace can be finished when there is room again.
+/// Another program fills the disk during the recording. Names, threads and the exit status are not
+/// lost, and the trace can be finished when there is room again.
 #[test]
 fn a_disk_that_others_fill_up() {
     let _alone = alone();
@@ -314,7 +314,7 @@ fn a_disk_that_others_fill_up() {
         fs::write(&begin, "").unwrap();
         wait_until(|| told.exists());
         if is_set_aside {
-            // The recorder sees the names and sets room for them aside.
+            // The recorder sees the names and reserves room for them.
             wait_until(|| is_aside(1_000_000));
             fill();
         }
@@ -339,13 +339,13 @@ fn a_disk_that_others_fill_up() {
                 .iter()
                 .any(|thread| thread.name == "main thread")
         );
-        // Where the disk had no room for events, they are counted.
+        // Events for which the disk had no room are counted.
         assert_eq!(manifest.events + manifest.lost, 100);
         assert_eq!(recorders.sessions(), 0);
     }
 }
 
-/// A program that has as much memory as it likes, whatever its recorder has.
+/// Returns a program without limits on its memory, whatever limits its recorder has.
 fn without_soft_limit(words: &[&str]) -> Vec<String> {
     let first = ["sh", "-c", "ulimit -S -v unlimited; exec \"$@\"", "sh"];
     first
@@ -355,8 +355,8 @@ fn without_soft_limit(words: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// A recorder that may have few files open, or little memory, reads the rings one after
-/// the other: nothing is lost that they hold, and all is counted that they do not.
+/// A recorder with few file descriptors, or little memory, reads the rings one after the other. It
+/// loses nothing that they hold, and counts all that they do not.
 #[test]
 fn a_recorder_with_few_descriptors() {
     let _alone = alone();
@@ -382,8 +382,8 @@ fn a_recorder_with_few_descriptors() {
     }
 }
 
-/// A recorder that may not have the address space of its rings says so before the program
-/// starts, and leaves nothing behind.
+/// A recorder that lacks the address space for its rings reports it before the program starts, and
+/// leaves nothing behind.
 #[test]
 fn rings_that_cannot_be_mapped_are_refused() {
     let _alone = alone();
@@ -400,8 +400,8 @@ fn rings_that_cannot_be_mapped_are_refused() {
     assert_eq!(recorders.sessions(), 0);
 }
 
-/// Going on ends when the program is dead, whatever its rings say of their threads: they
-/// may be of another namespace, or name a process that lives.
+/// A resumed recording ends when the program is dead, whatever its rings state about their threads:
+/// these may belong to another namespace, or name a process that lives.
 #[test]
 fn rings_of_dead_processes_that_cannot_be_asked() {
     let _alone = alone();
@@ -456,7 +456,7 @@ fn rings_of_dead_processes_that_cannot_be_asked() {
     }
 }
 
-/// The recorder was killed when it had ended the recording: that is what is said, and it
+/// The recorder was killed after it had ended the recording: the error states this, and the trace
 /// can be finished.
 #[test]
 fn a_recorder_that_died_while_it_finished() {
@@ -489,9 +489,9 @@ fn a_recorder_that_died_while_it_finished() {
     assert_eq!(recorders.sessions(), 0);
 }
 
-/// A session whose files somebody damaged after its recorder was killed: nobody goes on with
-/// it, and what is in the trace is kept, with the names and without a word that nothing is
-/// missing. A program that lives is recorded no more.
+/// The files of a session were damaged after its recorder was killed: it cannot be resumed. The
+/// contents of the trace remain, with the names and a warning that losses are not counted. A
+/// program that lives is no longer recorded.
 #[test]
 fn a_session_with_damaged_files_is_finished_without_them() {
     let _alone = alone();
@@ -512,8 +512,8 @@ fn a_session_with_damaged_files_is_finished_without_them() {
         let cells = Cells::new();
         let _stop = cells.stop_if_failed();
         let trace = dir.path().join("a.ut");
-        // Of a program that lives, another process must not cut what it has mapped; one that
-        // waits for the collector is let go.
+        // Another process must not cut files that a living program has mapped. A program that waits
+        // for the collector is released.
         let lives = why == "it is gone" && file != "control";
         let overflow = if lives {
             Overflow::Block
@@ -545,7 +545,7 @@ fn a_session_with_damaged_files_is_finished_without_them() {
         assert_eq!(manifest.names.is_empty(), file == "names", "{file}");
         assert_eq!(recorders.sessions(), 0);
         if lives {
-            // It has come to the end of its rings, and goes on.
+            // The program has reached the end of its rings, and goes on.
             let before = cells.load(0);
             wait_until(|| cells.load(0) > before + 200_000);
             end(&cells);
@@ -558,7 +558,7 @@ fn cut(file: &Path, bytes: u64) {
     file.set_len(bytes).unwrap();
 }
 
-/// Ends the program of a recording, and waits until it is gone.
+/// Ends the program of a recording, and waits for its end.
 fn end(cells: &Cells) {
     cells.store(STOP, 1);
     wait_until(|| cells.load(common::flight::PID) != 0);
@@ -566,8 +566,8 @@ fn end(cells: &Cells) {
     wait_until(|| !Path::new(&format!("/proc/{pid}/task")).exists());
 }
 
-/// A program that reads another clock than its recorder, as one that is emulated: its
-/// events are dropped, counted and told, and a trace of nothing else is an error.
+/// A program reads another clock than its recorder, as an emulated one does. Its events are
+/// dropped, counted and reported, and a trace with no other events is an error.
 #[test]
 fn a_clock_that_cannot_be() {
     let _alone = alone();
@@ -577,7 +577,7 @@ fn a_clock_that_cannot_be() {
     let (trace, recorders) = killed(dir.path(), &cells, "a.ut");
     let shifted = dir.path().join("shifted.ut");
     copy(&trace, &shifted);
-    // As if all had been recorded a year before.
+    // The times are those of a recording a year before.
     let year = 365 * 86_400 * 1_000_000_000_i64;
     change_manifest(&shifted, |manifest| {
         for anchor in &mut manifest.clock.anchors {

@@ -1,5 +1,5 @@
-//! The flight recorder: snapshots while the program runs on, threads that end, and
-//! nothing that grows. The programs count themselves what they wrote.
+//! The flight recorder: snapshots while the program runs on, threads that end, and bounded memory.
+//! The programs count what they wrote.
 
 mod common;
 
@@ -21,7 +21,7 @@ use undertick_trace::{Overflow, TraceError};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Records a program that overwrites while `look` looks, and stops it.
+/// Records a program that overwrites while `look` runs, and stops it.
 fn flown<R>(
     trace: &Path,
     cells: &Cells,
@@ -46,8 +46,8 @@ fn flown<R>(
     })
 }
 
-/// 3 threads at full speed, in rings that they come round in every fraction of a
-/// millisecond, and in rings of several megabytes.
+/// Three threads write at full speed, in rings that wrap every fraction of a millisecond, and in
+/// rings of several megabytes.
 #[test]
 fn a_snapshot_has_the_last_events_of_each_thread_without_a_hole() {
     let _alone = alone();
@@ -73,7 +73,7 @@ fn a_snapshot_has_the_last_events_of_each_thread_without_a_hole() {
             overwritten
         });
         assert!(overwritten > 0, "nothing was overwritten: {ring}");
-        // The recording itself went on to the end, with the last event of each.
+        // The recording went on to the end, and has the last event of each thread.
         let (_, rows) = rows(&trace);
         assert_accounts(&manifest, &rows);
         for (tid, written) in cells.written(3) {
@@ -86,8 +86,8 @@ fn a_snapshot_has_the_last_events_of_each_thread_without_a_hole() {
     assert_eq!(sessions(), before);
 }
 
-/// What the threads had written before and after the snapshot was made bounds what is in
-/// it; gives the events that were overwritten.
+/// Checks a snapshot: the threads' counts before and after it was made bound its contents. Returns
+/// the number of overwritten events.
 fn look_at(out: &Path, made: &Manifest, earlier: &[(i32, u64)], later: &[(i32, u64)]) -> u64 {
     let (manifest, rows) = rows(out);
     assert_same(&manifest, made);
@@ -109,7 +109,7 @@ fn look_at(out: &Path, made: &Manifest, earlier: &[(i32, u64)], later: &[(i32, u
             numbers.iter().copied().eq(first..=last),
             "{tid}: a hole, or twice"
         );
-        // The count follows the event.
+        // The program counts an event after writing it.
         assert!(
             before as i64 - 1 <= last && last <= after as i64,
             "{tid}: {before} {last} {after}"
@@ -120,14 +120,14 @@ fn look_at(out: &Path, made: &Manifest, earlier: &[(i32, u64)], later: &[(i32, u
             (first as u64, 0),
             "{ring:?}"
         );
-        // A ring is at least two segments of 8192 records, one of which is whole, and half of
-        // that is copied; four records are three events.
+        // A ring is at least two segments of 8192 records. One of them is whole, and half of that
+        // is copied; four records are three events.
         assert!(numbers.len() >= 3000, "{tid}: {}", numbers.len());
     }
     manifest.lost
 }
 
-/// Bytes of the files of a directory whose names begin so, as they take up room.
+/// Returns the disk space of a directory's files whose names begin with `start`, in bytes.
 fn bytes_in(dir: &Path, start: &str) -> u64 {
     use std::os::unix::fs::MetadataExt;
     (fs::read_dir(dir).unwrap().flatten())
@@ -136,8 +136,8 @@ fn bytes_in(dir: &Path, start: &str) -> u64 {
         .sum()
 }
 
-/// 20 000 threads, 8 at a time: of those that ended last the events are there, of all
-/// others the count; neither the session nor the trace grows meanwhile.
+/// 20 000 threads, 8 at a time. The trace has the events of the threads that ended last, and the
+/// counts of all others; neither the session nor the trace grows.
 #[test]
 fn threads_that_end_are_kept_as_far_as_there_is_room_and_counted() {
     let _alone = alone();
@@ -172,8 +172,8 @@ fn threads_that_end_are_kept_as_far_as_there_is_room_and_counted() {
                 ended_threads(&out, &made, before);
                 fs::remove_dir_all(out).unwrap();
             }
-            // 512 segments of 128 KiB, and the pages of headers; 8192 threads of 60
-            // bytes or so each on disk, and their accounts.
+            // 512 segments of 128 KiB, and the pages of headers; on disk 8192 threads of about 60
+            // bytes each, and their accounts.
             assert!(most.0 < 80 * MIB, "the session takes {} bytes", most.0);
             assert!(most.1 < 8 * MIB, "the trace takes {} bytes", most.1);
         },
@@ -191,8 +191,8 @@ fn threads_that_end_are_kept_as_far_as_there_is_room_and_counted() {
     );
 }
 
-/// Each ring is that of a thread, with its five events; the rest was given up and counted.
-/// Rings that are kept, events of all.
+/// Checks that each ring is that of a thread, with its five events, and that the others were given
+/// up and counted. Returns the number of rings in the trace and the events of all threads.
 fn ended_threads(trace: &Path, manifest: &Manifest, least: u64) -> (u64, u64) {
     let (opened, rows) = rows(trace);
     assert_same(&opened, manifest);
@@ -210,7 +210,7 @@ fn ended_threads(trace: &Path, manifest: &Manifest, least: u64) -> (u64, u64) {
     let mut newest = 0;
     for ((_, event), all) in payloads(&rows) {
         assert_eq!(event, 3);
-        // A thread's number may be had again by another one.
+        // The kernel may give a thread's number to another thread.
         for five in all.chunks(5) {
             let number = five[0] / 8;
             assert!(
@@ -222,8 +222,8 @@ fn ended_threads(trace: &Path, manifest: &Manifest, least: u64) -> (u64, u64) {
             newest = newest.max(number);
         }
     }
-    // What is given up is the oldest. A thread that found all memory used by others, which a
-    // recorder that waits for a CPU has not read yet, has a ring without events.
+    // The oldest rings are given up. A thread has a ring without events if it found all memory in
+    // use because the recorder, waiting for a CPU, had not drained it.
     let oldest = *numbers.iter().next().unwrap();
     let crowded = (manifest.rings.iter()).filter(|ring| ring.received < ring.written);
     let missing = newest - oldest - numbers.len() as i64;
@@ -238,7 +238,7 @@ fn ended_threads(trace: &Path, manifest: &Manifest, least: u64) -> (u64, u64) {
     )
 }
 
-/// The signal goes to the recorder; the program, which has a handler for it, gets none.
+/// The signal goes to the recorder; the program, which has a handler for it, receives none.
 #[test]
 fn a_signal_makes_a_numbered_snapshot() {
     let _alone = alone();
@@ -285,7 +285,7 @@ fn a_signal_makes_a_numbered_snapshot() {
     );
 }
 
-/// Ends the recording of a test that fails, which would wait for its end.
+/// Ends the recording if the test fails; otherwise the test would wait for it.
 struct StopIfFailed;
 
 impl Drop for StopIfFailed {
@@ -297,8 +297,8 @@ impl Drop for StopIfFailed {
     }
 }
 
-/// Of a program that ran before the recorder came, with the kernel's events; and what is
-/// no recording that overwrites is refused in words.
+/// Attaches to a running program, with kernel events; requests other than a recording that
+/// overwrites are refused with a message.
 #[test]
 fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
     let _alone = alone();
@@ -323,7 +323,7 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
             program.tell(&format!("main {count}"));
             program.tell("name 77");
             all += count;
-            // The names in its attach page and the kernel's records follow in their time.
+            // The names in its attach page and the kernel's records come later.
             std::thread::sleep(Duration::from_millis(300));
             let out = dir.path().join(format!("a-{round}.ut"));
             let manifest = snapshot(&trace, &out, &mut |_| {}).unwrap();
@@ -386,8 +386,8 @@ fn snapshots_of_a_program_that_ran_already_and_what_is_refused() {
     assert!(matches!(error, TraceError::Usage(_)), "{error}");
 }
 
-/// Days pass: here, two seconds. Somebody makes snapshots all the time, and the recorder
-/// still takes away the rings of threads that end.
+/// Two seconds stand for days. Snapshots are made all the time, and the recorder still removes the
+/// rings of threads that end.
 #[test]
 fn snapshots_one_after_the_other_do_not_keep_the_recorder_from_its_work() {
     let _alone = alone();
@@ -410,8 +410,8 @@ fn snapshots_one_after_the_other_do_not_keep_the_recorder_from_its_work() {
     assert!(made > 10, "{made}");
     let (kept, written) = ended_threads(&trace, &manifest, 4000);
     assert_eq!((kept, written), (4000, cells.load(WRITTEN)));
-    // All memory holds 512 rings: a recorder that waits for a CPU meanwhile makes some
-    // threads find none, one that takes no ring away makes it 3488 of them.
+    // All memory holds 512 rings. If the recorder waits for a CPU, some threads find none; if it
+    // removed no ring, 3488 threads would.
     let crowded: Vec<_> = (manifest.rings.iter())
         .filter(|ring| ring.received < ring.written)
         .collect();

@@ -1,6 +1,6 @@
-//! A program that damages all that it shares with its recorder, while it is recorded.
+//! A program damages all memory and files that it shares with its recorder, while it is recorded.
 //!
-//! For longer: UNDERTICK_HOSTILE_SECONDS=60, of another kind: UNDERTICK_HOSTILE_SEED=2.
+//! For a longer run: UNDERTICK_HOSTILE_SECONDS=60; for other damage: UNDERTICK_HOSTILE_SEED=2.
 
 mod common;
 
@@ -17,11 +17,11 @@ use undertick_trace::Overflow;
 
 /// Budget of the recorder's rings.
 const BUDGET: u64 = 64 << 20;
-/// What the recorder has for blocks while the disk keeps up, KiB: pages of it that no block
-/// has come to yet are no memory, and on a busy machine many come at once, and late.
+/// The recorder's memory for blocks while the disk keeps up, KiB. Pages that no block has used yet
+/// take no memory; on a busy machine many blocks are in use at once, and late.
 const BLOCKS_KIB: u64 = 4 * (1024 + 256);
 
-/// Not a test by itself: the recorder that the other ones watch.
+/// Not a test: the recorder that the other tests watch.
 #[test]
 fn recorder() {
     let Ok(words) = std::env::var("UNDERTICK_TEST_RECORDER") else {
@@ -46,7 +46,7 @@ fn start(trace: &Path, parent: &Path, command: &[&str]) -> Child {
         .unwrap()
 }
 
-/// What a process has of its own, KiB; 0 once it is gone.
+/// Returns the private memory of a process, KiB; 0 once it is gone.
 fn own_kib(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("RssAnon:"));
@@ -54,7 +54,7 @@ fn own_kib(pid: u32) -> u64 {
         .unwrap_or(0)
 }
 
-/// Names, bytes and times of what must not be touched.
+/// Returns names, bytes and times of the files that must not change.
 fn state(dir: &Path) -> BTreeMap<String, (Vec<u8>, i64, i64)> {
     (fs::read_dir(dir).unwrap().flatten())
         .map(|entry| {
@@ -66,7 +66,7 @@ fn state(dir: &Path) -> BTreeMap<String, (Vec<u8>, i64, i64)> {
         .collect()
 }
 
-/// Who opens or changes what is in a directory, from now on.
+/// Reports each open and each change in a directory, from now on.
 struct Opened(fs::File);
 
 impl Opened {
@@ -83,7 +83,7 @@ impl Opened {
         }
     }
 
-    /// Of each such thing what it was, and the name.
+    /// Returns the mask of each such event, and the name.
     fn events(&self) -> Vec<(u32, String)> {
         let mut bytes = [0u8; 1 << 16];
         // SAFETY: reads into a buffer of that size.
@@ -164,7 +164,7 @@ fn hostile(seed: u64, seconds: u64) {
         "seed {seed}: something of the session is left"
     );
 
-    // From a fifth of the time on the recorder has all that it needs.
+    // From a fifth of the time on the recorder has allocated all that it needs.
     let while_recording = Duration::from_secs_f64(seconds as f64 * 0.95);
     let peak = |from: f64, to: f64| {
         let all = memory.iter().filter(|(at, _)| {
@@ -197,7 +197,7 @@ fn hostile(seed: u64, seconds: u64) {
     assert!(manifest.warnings.len() < 200);
 }
 
-/// What a recorder would write to, were it to follow a link there.
+/// Returns a file to which a recorder would write, were it to follow a link there.
 fn pool_like() -> Vec<u8> {
     let mut bytes = vec![0; 3 * 131_072];
     let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);

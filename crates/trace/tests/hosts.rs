@@ -1,5 +1,5 @@
-//! Traces of simulated hosts whose true times are known, merged: the oracle is a formula
-//! for each clock, and no code of the merge.
+//! Merges traces of simulated hosts whose true times are known. The oracle is a formula for each
+//! clock, without code of the merge.
 
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,11 @@ use undertick_trace::manifest::{Clock, Host, Manifest, Name};
 use undertick_trace::read::Trace;
 use undertick_trace::synthetic::{SyntheticRing, SyntheticTrace, write};
 
-/// A host: what its clock shows at each true time.
+/// A host: its clock's reading at each true time.
 #[derive(Clone)]
 struct Simulated {
     name: &'static str,
-    /// Ticks per second as its trace claims, and by how much that is wrong.
+    /// Ticks per second that its trace claims, and the error of that.
     nominal_hz: u64,
     wrong: f64,
     /// Reading at true time 0.
@@ -43,7 +43,7 @@ impl Simulated {
         })
     }
 
-    /// Its trace, from second 1 to second 9: a row each 10 ms in two rings, whose payload is
+    /// Writes its trace, from second 1 to second 9: a row each 10 ms in two rings, whose payload is
     /// the number of the row.
     fn trace(&self, dir: &Path) -> PathBuf {
         let record = |ring: u32, i: u32| Record {
@@ -106,12 +106,12 @@ impl Simulated {
     }
 }
 
-/// True time of a row, s.
+/// Returns the true time of a row, s.
 fn moment(row: u32) -> f64 {
     1.0 + f64::from(row) * 0.01
 }
 
-/// Three hosts with one process number, different ticks, rates and offsets.
+/// Returns three hosts with one process number, different ticks, rates and offsets.
 fn hosts() -> [Simulated; 3] {
     let host = |name, nominal_hz, wrong, start| Simulated {
         name,
@@ -127,7 +127,7 @@ fn hosts() -> [Simulated; 3] {
     ]
 }
 
-/// Exchanges of two hosts from second 0.5 to 9.5: ways of 20 us and what the queue adds.
+/// Writes exchanges of two hosts from second 0.5 to 9.5: one-way delays of 20 us plus a queue's.
 fn exchanges(seed: u64, here: &Simulated, there: &Simulated, dir: &Path) -> PathBuf {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut wait = |mean: f64| -mean * (1.0 - random.random::<f64>()).ln();
@@ -191,7 +191,7 @@ fn merged(
     merge(&asked, out, &mut |_| {})
 }
 
-/// Rows of the event file: ts, ring, pid, tid, event, payload, host, ts_local.
+/// Returns the rows of the event file: ts, ring, pid, tid, event, payload, host, ts_local.
 fn rows(trace: &Path) -> Vec<[i64; 8]> {
     let file = std::fs::File::open(trace.join("events.parquet")).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
@@ -225,8 +225,8 @@ fn rows(trace: &Path) -> Vec<[i64; 8]> {
     rows
 }
 
-/// Every row of every host is where the first host's clock was then, within the half-width
-/// that the manifest gives for it; returns the median half-width of each host, ns.
+/// Asserts that every row's time is the first host's reading at the row's true time, within the
+/// half-width of the manifest. Returns the median half-width of each host, ns.
 #[track_caller]
 fn the_truth_is_inside(out: &Path, manifest: &Manifest, hosts: &[Simulated]) -> Vec<f64> {
     let mut widths: Vec<Vec<f64>> = vec![Vec::new(); hosts.len()];
@@ -242,7 +242,7 @@ fn the_truth_is_inside(out: &Path, manifest: &Manifest, hosts: &[Simulated]) -> 
             Some(map) => {
                 let (mapped, half_width) = map.at(local).unwrap();
                 assert_eq!(mapped, ts);
-                // The same, found by what the first clock shows.
+                // The half-width is the same when it is looked up by the first clock's reading.
                 assert!(map.half_width_at(ts).abs_diff(half_width) <= 2);
                 half_width
             }
@@ -269,7 +269,7 @@ fn two_hosts_become_one_trace() {
     let hosts = hosts();
     let traces = [hosts[0].trace(dir.path()), hosts[1].trace(dir.path())];
     let sync = exchanges(1, &hosts[0], &hosts[1], dir.path());
-    // One that lies in a trace is found there.
+    // Exchanges that lie inside a trace are found there.
     let inside = traces[1].join("sync");
     std::fs::create_dir(&inside).unwrap();
     std::fs::rename(&sync, inside.join("sync.json")).unwrap();
@@ -298,7 +298,7 @@ fn two_hosts_become_one_trace() {
         "{map:?}"
     );
 
-    // Rings of their own, each ascending, one after the other; processes apart.
+    // Rings are separate, each ascending, one after the other; processes differ.
     let rows = rows(&out);
     let rings: Vec<i64> = rows.iter().map(|row| row[1]).collect();
     assert!(rings.is_sorted());
@@ -316,7 +316,7 @@ fn two_hosts_become_one_trace() {
                 .all(|row| row[2] == 4000 + shift && row[3] == 4000 + ring % 2 + shift)
         );
     }
-    // Each host's own names, also those that hold for all its processes.
+    // Each host has its own names, also those that hold for all of its processes.
     let name = |pid: i32, event: u16| {
         let of = manifest
             .names
@@ -336,13 +336,13 @@ fn two_hosts_become_one_trace() {
             manifest.warnings
         );
     }
-    // 8 s less the last 10 ms, of host a's ticks.
+    // 8 s less the last 10 ms, in ticks of host a.
     let duration_ns = manifest.duration_ns.unwrap();
     assert!(
         (7_989_900_000..7_990_100_000).contains(&duration_ns),
         "{duration_ns}"
     );
-    // A merged trace is not merged again.
+    // A merged trace cannot be merged again.
     let again = [out, traces[0].clone()];
     let error = merged(&again, &[], None, &dir.path().join("again.ut")).unwrap_err();
     assert!(error.to_string().contains("is merged already"), "{error}");
@@ -358,13 +358,13 @@ fn a_host_is_reached_through_another_one_and_rings_are_closed() {
     let out = dir.path().join("chain.ut");
     let manifest = merged(&traces, &[ab.clone(), cb.clone()], None, &out).unwrap();
     let widths = the_truth_is_inside(&out, &manifest, &hosts);
-    // One way after the other.
+    // The half-widths of both links add up.
     assert!((40e3..50e3).contains(&widths[2]), "{widths:?}");
     let map = manifest.hosts[2].map.as_ref().unwrap();
     assert_eq!((map.compared_with, map.messages), (1, [900; 2]));
     assert_eq!(manifest.closures, []);
 
-    // With a direct way host c goes that, and the longer way is a check.
+    // Host c is mapped by the direct link, and the longer route is a check.
     let ac = exchanges(4, &hosts[0], &hosts[2], dir.path());
     let out = dir.path().join("ring.ut");
     let manifest = merged(&traces, &[ab.clone(), cb.clone(), ac], None, &out).unwrap();
@@ -379,7 +379,7 @@ fn a_host_is_reached_through_another_one_and_rings_are_closed() {
     );
     assert_eq!(closure.hosts, [2, 1]);
 
-    // Of a clock that another process shifted by 1 ms between a and c only.
+    // These exchanges come from a clock that was shifted by 1 ms between a and c only.
     let mut shifted = hosts[2].clone();
     shifted.start += 1_000_000;
     let ac = exchanges(4, &hosts[0], &shifted, dir.path());
@@ -431,7 +431,7 @@ fn what_cannot_be_merged_is_said_and_leaves_nothing() {
             "--table",
         ],
     );
-    // Only of other hosts.
+    // The exchanges belong to other hosts.
     let ac = exchanges(5, &hosts[0], &hosts[2], dir.path());
     refused(
         two,
@@ -443,7 +443,7 @@ fn what_cannot_be_merged_is_said_and_leaves_nothing() {
         ],
     );
     refused(&traces, &[ac], None, &["b (", "no messages between"]);
-    // A clock that was set: in the second half b shows one second more.
+    // A clock was set: in the second half b shows one second more.
     let mut stamps = Vec::new();
     for i in 0..100 {
         let set = if i < 50 { 0 } else { 2_893_202_000 };
@@ -471,14 +471,14 @@ fn what_cannot_be_merged_is_said_and_leaves_nothing() {
         None,
         &["none.json", "cannot read"],
     );
-    // One that exists already is left as it is.
+    // An existing output directory stays unchanged.
     std::fs::create_dir(&out).unwrap();
     let error = merged(two, &[ab], None, &out).unwrap_err().to_string();
     assert!(error.contains("exists already"), "{error}");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 0);
 }
 
-/// Rates that turn by 20 ppm: 2 are contradicted, 40 are enough.
+/// Rates that change by 20 ppm: 2 are contradicted, 40 are enough.
 #[test]
 fn a_wander_is_an_input_and_is_checked() {
     let dir = tempfile::tempdir().unwrap();

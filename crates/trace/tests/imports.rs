@@ -1,5 +1,5 @@
-//! Other tools' files as traces: what is in them was written here by hand, so what must
-//! come out is known; and no bytes whatever stop the importer.
+//! Imports of other tools' files. The tests write them by hand, so the results are known; and no
+//! bytes stop the importer.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ const INSTANT: i8 = 0;
 const BEGIN: i8 = 1;
 const END: i8 = 2;
 
-/// Imports a text, and gives the manifest and all rows.
+/// Imports a text, and returns the manifest and all rows.
 fn imported(bytes: &[u8], source: Option<Source>) -> (Manifest, Vec<Row>) {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (dir.path().join("file"), dir.path().join("t.ut"));
@@ -70,7 +70,7 @@ fn row(tid: i32, name: &str, kind: i8, ns: i64, payload: i64) -> Row {
 
 #[test]
 fn chrome_spans_nest_whatever_the_order_in_the_file() {
-    // Inner spans are written when they end, before the outer ones; two begin with it.
+    // Inner spans are written when they end, before the outer ones; two begin at the same time.
     let (manifest, rows) = imported(
         br#"[{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"worker"}},
         {"ph":"X","name":"in","pid":1,"tid":2,"ts":10.5,"dur":2},
@@ -110,7 +110,7 @@ fn chrome_spans_nest_whatever_the_order_in_the_file() {
 fn chrome_spans_of_no_thread_get_lanes_and_messages_a_table() {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (dir.path().join("file.json"), dir.path().join("t.ut"));
-    // Two requests that overlap, the second with a part of its own, and a third after.
+    // Two requests overlap, the second with an inner span, and a third follows.
     let text = r#"{"displayTimeUnit":"ns","traceEvents":[
         {"ph":"b","cat":"c","id":"0x1","name":"request","pid":1,"tid":2,"ts":1},
         {"ph":"b","cat":"c","id":"0x2","name":"request","pid":1,"tid":2,"ts":2},
@@ -181,7 +181,7 @@ fn a_cut_file_is_read_as_far_as_it_goes() {
         "{:?}",
         manifest.warnings
     );
-    // The same, compressed.
+    // The same text, compressed.
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&[&text[..60], b"]"].concat()).unwrap();
     assert_eq!(imported(&gzip.finish().unwrap(), None).1.len(), 2);
@@ -225,7 +225,7 @@ fn perf_script_has_spans_evidence_and_losses() {
     );
 }
 
-/// A protobuf message under construction, written here for the test.
+/// A protobuf message under construction.
 #[derive(Default, Clone)]
 struct Message(Vec<u8>);
 
@@ -254,8 +254,8 @@ impl Message {
     }
 }
 
-/// A thread with a slice, by a clock of its sequence that counts from reading to reading,
-/// in compressed packets; a counter; a flow; a switch of the kernel.
+/// A thread with a slice, whose sequence has a clock that counts from reading to reading, in
+/// compressed packets; a counter; a flow; a switch of the kernel.
 fn perfetto() -> Vec<u8> {
     let m = Message::default;
     let packet = |packet: Message| m().message(1, &packet.number(10, 7));
@@ -365,8 +365,8 @@ fn what_is_none_of_these_is_refused_with_the_mend() {
     assert!(error.contains("without a CTF trace"), "{error}");
 }
 
-/// A file that was changed, cut or put together at random: it is imported or refused, in
-/// words, and what was made of it can be read.
+/// A file that was changed, cut or joined at random is imported, or refused with a message; an
+/// imported trace can be read.
 #[test]
 fn no_bytes_stop_it() {
     let chrome = br#"{"traceEvents":[{"ph":"B","name":"a","pid":1,"tid":2,"ts":1.5},{"ph":"b","id":"0x1","cat":"c","name":"r","pid":1,"tid":2,"ts":2,"args":{"n":1}},{"ph":"X","name":"x","pid":"p","tid":-3,"ts":-1e3,"dur":99999999},{"ph":"C","name":"c","pid":1,"tid":2,"ts":3,"args":{"a":1.5,"b":-2}},{"ph":"E","pid":1,"tid":2,"ts":9},{"ph":"s","id":3,"name":"f","pid":1,"tid":2,"ts":9}]}"#;

@@ -1,4 +1,4 @@
-//! Evidence of the kernel against what the program knows of itself.
+//! Evidence of the kernel, compared with the program's report about itself.
 
 mod common;
 
@@ -29,14 +29,14 @@ fn switches_are_those_of_the_kernels_own_account() {
     for word in ["sleeper", "hogged", "pinger", "pinged", "child"] {
         assert_accounted(&recorded, word);
     }
-    // The truth is not empty. Of 200 and 50 sleeps: where the hypervisor takes the
-    // CPU away for as long, a timer has run out before the kernel comes to switch.
+    // The truth is not empty. Some of the 200 and 50 sleeps may lack a switch: where the hypervisor
+    // takes the CPU away for as long, a timer has expired before the kernel comes to switch.
     assert!(recorded.said("sleeper").numbers[0] >= 100);
     assert!(recorded.said("child").numbers[0] >= 25);
     assert!(recorded.said("hogged").numbers[1] >= 10);
     let hogged = recorded.switches(recorded.said("hogged").tid, INNER);
     assert!(hogged.0 - hogged.1 >= 10, "{hogged:?}");
-    // Threads belong to their process, the child to none but its own.
+    // Threads belong to their process, the child only to its own.
     let main = recorded.said("main").tid;
     let process = |word| {
         let tid = recorded.said(word).tid;
@@ -84,8 +84,8 @@ fn migrations_are_those_the_program_made() {
     }
 }
 
-/// A thread off its CPU writes no event: no user event lies between a switch out
-/// and the next switch in, by more than the bound.
+/// Asserts that a thread off its CPU writes no event: no user event lies between a switch out and
+/// the next switch in, by more than the bound.
 fn assert_nothing_while_off(recorded: &Recorded) {
     let error = error_ticks(&recorded.manifest);
     let mut off: HashMap<i32, Vec<(i64, i64)>> = HashMap::new();
@@ -119,7 +119,7 @@ fn nothing_is_recorded_while_a_thread_is_off_its_cpu() {
     }
 }
 
-/// The sources' clocks are the trace clock then.
+/// In these recordings the sources' clocks are the trace clock.
 #[test]
 fn other_trace_clocks() {
     let _alone = alone();
@@ -154,7 +154,7 @@ fn off_records_none() {
     assert_eq!(recorded.manifest.parts.len(), 1);
 }
 
-/// Not a test by itself: records as whoever runs it.
+/// Not a test: records as the current user.
 #[test]
 fn record_as_this_user() {
     let Some(dir) = std::env::var_os("UNDERTICK_TEST_UNPRIVILEGED") else {
@@ -188,7 +188,7 @@ fn an_unprivileged_user_has_switches_too() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     fs::copy(program("kernel.c", &[]), path.join("program")).unwrap();
-    // The test program itself may lie where nobody else may look.
+    // Other users may be unable to read the directory of the test program.
     let own = path.join("test");
     fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
     std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();

@@ -1,5 +1,5 @@
-//! The sources of evidence against each other, and what becomes of a recorder
-//! that is killed.
+//! The sources of evidence, compared with each other, and what remains of a recorder that is
+//! killed.
 
 mod common;
 
@@ -49,7 +49,7 @@ impl Drop for Busy {
     }
 }
 
-/// perf and tracefs tell the same switches, with their causes.
+/// perf and tracefs report the same switches, with their causes.
 #[test]
 fn two_sources_agree() {
     let _alone = alone();
@@ -63,8 +63,8 @@ fn two_sources_agree() {
     assert!(tracefs.records > 0 && perf.records > 0);
     let found = kernel.comparison.as_ref().unwrap();
     assert!(found.first > 2000 && found.second > 2000, "{found:?}");
-    // Where a CPU went idle for a moment tracefs lacks switches onto it (24 of 2820
-    // seen): these are counted, added, and told by perf alone.
+    // Where a CPU went idle for a moment, tracefs lacks switches onto it (24 of 2820 observed).
+    // These are counted and added, and only perf reports them.
     let told_by_both = found.second - found.added_in;
     let least = found.first.max(told_by_both) as f64 * 0.999;
     assert!(found.both as f64 >= least, "{found:?}");
@@ -74,8 +74,8 @@ fn two_sources_agree() {
     );
 }
 
-/// Where a CPU is idle some kernels lose switches onto it in their trace buffers:
-/// perf tells them, so none is missing.
+/// Where a CPU is idle, some kernels lose switches onto it in their trace buffers. perf reports
+/// them, so none is missing.
 #[test]
 fn what_one_source_lacks_the_other_tells() {
     let _alone = alone();
@@ -94,7 +94,7 @@ fn what_one_source_lacks_the_other_tells() {
     assert!(others as f64 <= 0.001 * found.second as f64, "{found:?}");
 }
 
-/// Page faults, timer interrupts and wakes, where tracefs tells them.
+/// Page faults, timer interrupts and wakes, where tracefs reports them.
 #[test]
 fn faults_interrupts_and_wakes() {
     let _alone = alone();
@@ -119,7 +119,7 @@ fn faults_interrupts_and_wakes() {
         .count();
     assert_eq!((told as i64, faults.numbers[0]), (300, 300));
 
-    // Of all timer interrupts of that CPU, those that hit the program's threads.
+    // The timer interrupts of that CPU that interrupted the program's threads.
     let (hogged, timer) = (recorded.said("hogged"), recorded.said("timer"));
     let (from, to) = (
         recorded.stamp(hogged.tid, OUTER, 0),
@@ -134,14 +134,14 @@ fn faults_interrupts_and_wakes() {
         .count() as i64;
     if timer.numbers[0] >= 0 {
         assert!(of_timer <= timer.numbers[0], "{of_timer} {timer:?}");
-        // The others hit whatever else had the CPU.
+        // The other timer interrupts came while something else had the CPU.
         let share = recorded.share_on_cpu(hogged.tid, OUTER);
         let at_least = (timer.numbers[0] as f64 * share / 10.0) as i64;
         assert!(of_timer >= at_least, "{of_timer} {timer:?} {share}");
     }
     assert!(interrupts.iter().all(|row| row.payload > 0 && row.tid > 0));
 
-    // Who waited was woken before it went on, by the other one.
+    // A thread that waited was woken by the other one before it went on.
     let (pinger, pinged) = (recorded.said("pinger").tid, recorded.said("pinged").tid);
     let rows = recorded.between(pinged, INNER);
     let (mut waited, mut woken) = (0, 0);
@@ -161,8 +161,8 @@ fn faults_interrupts_and_wakes() {
     assert!(woken * 100 >= waited * 99, "{woken} of {waited}");
 }
 
-/// The waker's stamp before, the kernel's waking, the switch in, the woken one's
-/// stamp after: in this order, on one CPU and on two that are busy.
+/// The order is: the waker's stamp, the kernel's waking, the switch in, the woken thread's stamp.
+/// It holds on one CPU and on two that are busy.
 #[test]
 fn users_and_kernels_times_line_up() {
     let _alone = alone();
@@ -187,7 +187,7 @@ fn users_and_kernels_times_line_up() {
         let mut waking = None;
         for row in recorded.kernel().filter(|row| row.tid == woken.tid) {
             if row.kind == Kind::SwitchOut as i8 {
-                // It waits for the round after those that it has stamped.
+                // The thread waits for the round after those that it has stamped.
                 let round = after.partition_point(|&ts| ts < row.ts);
                 waits = (row.payload == 0 && 0 < round && round < rounds).then_some(round);
                 waking = None;
@@ -212,7 +212,7 @@ fn users_and_kernels_times_line_up() {
     }
 }
 
-/// Names of all instances, seen through a mount of our own.
+/// Returns the names of all instances, seen through a private mount.
 fn instances() -> Option<Vec<String>> {
     let listed = Command::new("unshare")
         .args([
@@ -243,7 +243,7 @@ fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     }
 }
 
-/// Not a test by itself: records a program that goes on for long.
+/// Not a test: records a program that runs for a long time.
 #[test]
 fn record_for_long() {
     let Some(dir) = std::env::var_os("UNDERTICK_TEST_KILLED") else {
@@ -273,8 +273,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A killed recorder: what it had is there, and its instance goes with the next
-/// recording. A raw file that is cut or gone is said.
+/// A recorder is killed: its data remain, and the next recording removes its instance. A raw file
+/// that is cut or missing is reported.
 #[test]
 fn a_killed_recorder_leaves_evidence_and_no_instance() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! Spans that have names alone: each name has one number in a process, for all its parts.
+//! Spans that have only names: each name has one number in a process, for all of its parts.
 
 mod common;
 
@@ -11,8 +11,8 @@ use undertick_trace::schema::Kind;
 
 const THREADS: usize = 8;
 
-/// What was recorded, by the name that its process has for it: begins, ends and points; and
-/// the numbers of that name.
+/// The records of each name, by the name in its process: begins, ends and points; and the numbers
+/// of that name.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     begins: usize,
@@ -57,8 +57,8 @@ fn library(who: &str) -> String {
     built.to_str().unwrap().to_owned()
 }
 
-/// All parts, in the program and in the child that it forks: each thread goes once through
-/// each.
+/// Checks all parts, in the program and in the child that it forks: each thread runs each part
+/// once.
 fn check_parts(by_name: &BTreeMap<String, Counts>, parts: &[(&str, usize)], shared: usize) {
     let numbers: BTreeSet<i32> = (by_name.values())
         .flat_map(|counts| counts.numbers.iter().copied())
@@ -102,7 +102,7 @@ fn a_rust_program_shares_its_names_with_a_library_in_c() {
     );
 }
 
-/// What this file does as a program.
+/// The program that this file also is.
 #[test]
 fn rust_program() {
     let Some(library) = std::env::var_os(AS_PROGRAM) else {
@@ -127,7 +127,7 @@ fn rust_program() {
     });
 }
 
-/// When there are no more numbers, what comes is told apart from what had one.
+/// When the numbers are used up, new names are distinguished from those that have a number.
 #[test]
 fn more_names_than_numbers() {
     let _alone = alone();

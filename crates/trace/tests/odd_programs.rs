@@ -1,5 +1,5 @@
-//! Programs that fork by the other way, close what they did not open, unmap what they do
-//! not know, and have more threads than a process may have open files.
+//! Programs that fork by vfork(), close files that they did not open, unmap unknown memory, and
+//! have more threads than a process may have open files.
 
 mod common;
 
@@ -13,7 +13,7 @@ use undertick_trace::manifest::Manifest;
 
 const MIB: u64 = 1 << 20;
 
-/// Manifest and rows, and what the program said that it wrote, by thread and event.
+/// Returns manifest and rows, and the counts that the program reported, by thread and event.
 fn recorded(
     trace: &Path,
     arguments: &[&str],
@@ -121,7 +121,7 @@ fn ten_thousand_threads_one_after_the_other() {
     each_once(&rows, 10_000);
 }
 
-/// More than the 1024 files that a process may have open as a rule.
+/// The program has more threads than the 1024 files that a process may usually have open.
 #[test]
 fn three_thousand_threads_at_once() {
     let _alone = alone();
@@ -156,7 +156,7 @@ fn three_thousand_threads_at_once() {
     each_once(&rows, 3000);
 }
 
-/// Each thread's number, in both events.
+/// Asserts that each thread's number occurs once in both events.
 fn each_once(rows: &[Row], threads: i64) {
     for event in [1, 2] {
         let mut numbers: Vec<i64> = (rows.iter().filter(|row| row.event == event))

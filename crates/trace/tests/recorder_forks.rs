@@ -1,5 +1,5 @@
-//! Children are told from their parents where the kernel's page that is wiped by fork() is
-//! not, as under qemu-user.
+//! Children are distinguished from their parents where the kernel does not wipe its page at a
+//! fork(), as under qemu-user.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn check(command: &[&str]) {
     for payloads in by_process.values() {
         assert_eq!(*payloads, (0..100).collect::<Vec<i64>>());
     }
-    // Of each process one ring, with its own executions.
+    // Each process has one ring, with its own executions.
     assert_eq!(manifest.rings.len(), 51);
     let executions: Vec<u64> = manifest.sampled.iter().map(|of| of.executions).collect();
     assert_eq!(executions, [100; 51]);
@@ -62,7 +62,7 @@ extern "C" fn span_for_c() {
 
 type ForkChildren = unsafe extern "C" fn(extern "C" fn(u16, u32), extern "C" fn()) -> c_int;
 
-/// What this file does as a program.
+/// The program that this file also is.
 #[test]
 fn rust_program() {
     let Ok(library) = std::env::var(AS_PROGRAM) else {

@@ -1,5 +1,5 @@
-//! Programs whose files may not be large (`ulimit -f`), and a recorder of which that is true;
-//! and how programs come to the pages of their rings.
+//! Programs whose files may not be large (`ulimit -f`), and a recorder with that limit; and how
+//! programs get the pages of their rings.
 
 mod common;
 
@@ -13,10 +13,10 @@ use undertick_trace::Overflow;
 use undertick_trace::schema::Kind;
 
 const EVENTS: u64 = 100_000;
-/// Of the shell's `ulimit -f`, 512 bytes each: none; one; two segments; 64 of them.
+/// Values of the shell's `ulimit -f`, 512 bytes each: none; one; two segments; 64 of them.
 const LIMITS: [u64; 4] = [0, 1, 512, 16384];
 
-/// The command under a limit.
+/// Returns the command under a limit.
 fn limited(blocks: u64, command: &[String]) -> Vec<String> {
     let script = format!("ulimit -f {blocks}; exec \"$@\"");
     let shell = ["sh", "-c", &script, "sh"].map(str::to_owned);
@@ -28,7 +28,7 @@ fn check(unrecorded: &[String], recorded: &[String]) {
     for blocks in LIMITS {
         for command in [unrecorded, recorded] {
             let words = limited(blocks, command);
-            // Its output is a pipe, which has no limit.
+            // The output is a pipe, which has no limit.
             let output = Command::new(&words[0]).args(&words[1..]).output().unwrap();
             assert!(output.status.success(), "{blocks} blocks: {output:?}");
         }
@@ -49,9 +49,9 @@ fn check(unrecorded: &[String], recorded: &[String]) {
             .iter()
             .filter(|row| row.kind != Kind::Gap as i8)
             .count() as u64;
-        // The rings' file is the recorder's: no program makes it larger.
+        // The file of the rings is the recorder's: no program makes it larger.
         assert_eq!((received, manifest.lost), (EVENTS, 0), "{blocks} blocks");
-        // A name of 23 bytes.
+        // The name has 23 bytes.
         let is_told = manifest
             .warnings
             .iter()
@@ -88,8 +88,8 @@ fn a_recorder_whose_files_may_not_be_large() {
     }
 }
 
-/// A program that does not run ahead of the collector finds the pages of its segments
-/// written: 128 KiB of them take two page faults, not one for each of the 32.
+/// A program that does not run ahead of the collector finds the pages of its segments written. A
+/// segment's 128 KiB then take two page faults, not one for each of the 32 pages.
 fn check_pages(command: &[&str]) {
     if !Path::new("/dev/shm").is_dir() {
         println!("skipped: no /dev/shm; other file systems see each first store to a page");
@@ -130,7 +130,7 @@ fn fewest_faults(library: &str) -> c_int {
     }
 }
 
-/// What this file does as a program.
+/// The program that this file also is.
 #[test]
 fn rust_program() {
     let Ok(what) = std::env::var(AS_PROGRAM) else {
@@ -147,7 +147,7 @@ fn rust_program() {
     }
 }
 
-/// Records under a limit of our own: an error or a warning, and no signal.
+/// Records with a limit on the recorder: an error or a warning, and no signal.
 fn record_limited(limit: u64) {
     let dir = tempfile::tempdir().unwrap();
     let _ = common::request(Path::new("/"), &[], settings(Overflow::Grow, 1 << 20, None));

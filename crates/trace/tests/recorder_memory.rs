@@ -1,5 +1,5 @@
-//! Programs whose rings lie in a file system that others fill up and empty while they are
-//! recorded: no signal, and each record is received or counted as lost.
+//! Programs whose rings lie in a file system that others fill and empty during the recording: no
+//! signal, and each record is received or counted as lost.
 
 mod common;
 
@@ -14,11 +14,12 @@ use common::{AS_PROGRAM, SmallDisk, alone, as_rust_program, program, record_for_
 use undertick_trace::Overflow;
 use undertick_trace::session::Settings;
 
-/// Rounds, threads, bursts and records of a burst of `full.c`.
+/// Product of the rounds, threads, bursts and records of a burst of `full.c`.
 const EVENTS: u64 = 16 * 30 * 8 * 512;
 const MIB: u64 = 1 << 20;
 
-/// Fills a file system and empties it again until the sender is gone; how often it was full.
+/// Fills a file system and empties it again until the sender is dropped; returns how often it was
+/// full.
 fn fill_and_empty(disk: &Path, is_over: &Receiver<()>) -> u32 {
     let filler = disk.join("filler");
     let mut full = 0;
@@ -46,11 +47,11 @@ fn check(command: &[String]) {
             ..settings(overflow, MIB / 4, Some(4 * MIB))
         };
         let (ended, full) = std::thread::scope(|scope| {
-            // Gone when this ends, however it does.
+            // Dropped when this closure ends, however it ends.
             let (runs, is_over) = channel::<()>();
             let (trace, disk) = (&trace, &disk.0);
             let filler = scope.spawn(move || {
-                // The session is there.
+                // The manifest exists: so does the session.
                 while !trace.join("manifest.json").exists()
                     && is_over.try_recv() == Err(TryRecvError::Empty)
                 {
@@ -87,7 +88,7 @@ fn a_rust_program_whose_rings_get_no_memory() {
 
 type WriteInBursts = unsafe extern "C" fn(extern "C" fn(u16, u32)) -> c_int;
 
-/// What this file does as a program: loads the library that it is given.
+/// The program that this file also is: it loads the library of its argument.
 #[test]
 fn rust_program() {
     let Ok(library) = std::env::var(AS_PROGRAM) else {

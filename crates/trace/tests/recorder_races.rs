@@ -9,7 +9,7 @@ use common::attach_target::{Program, recorded};
 use common::{alone, run, settings};
 use undertick_trace::Overflow;
 
-/// A program built with the sanitizer by each compiler that is there and can.
+/// Builds a program with the sanitizer by each installed compiler that supports it.
 fn programs(source: &str) -> Vec<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = here.join("tests/programs").join(source);
@@ -32,7 +32,7 @@ fn programs(source: &str) -> Vec<PathBuf> {
             Err(_) => println!("skipped: no {compiler} here"),
         }
     }
-    // The sanitizer itself may not start (address space layout): a program without threads.
+    // The sanitizer may fail to start (address space layout): check with a program without threads.
     all.retain(|program| {
         let alone = Command::new(program)
             .args(["ready"])
@@ -89,7 +89,7 @@ fn a_program_that_a_recorder_comes_to_has_no_races() {
     }
 }
 
-/// A number of the pool goes to one thread, and whoever is told that there is none has none.
+/// A number of the pool goes to one thread, and a thread that learns that there is none has none.
 #[test]
 fn a_number_of_the_pool_is_taken_once() {
     let _alone = alone();

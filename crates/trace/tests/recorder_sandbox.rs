@@ -1,4 +1,4 @@
-//! Programs that go into a sandbox which kills for a system call, after their first event.
+//! Programs that enter a sandbox which kills for a system call, after their first event.
 
 mod common;
 
@@ -65,7 +65,7 @@ fn a_rust_program_in_a_sandbox() {
     check_all(&words);
 }
 
-/// A sandbox that a thread's first event meets ends the program, and the trace says why.
+/// A sandbox around a thread's first event ends the program, and the trace gives the reason.
 #[test]
 fn what_a_sandbox_has_ended_is_said() {
     let _alone = alone();
@@ -86,7 +86,7 @@ fn what_a_sandbox_has_ended_is_said() {
 
 type RecordInASandbox = unsafe extern "C" fn(extern "C" fn(u16, u32), u32, u32) -> c_int;
 
-/// What this file does as a program.
+/// The program that this file also is.
 #[test]
 fn rust_program() {
     let Ok(library) = std::env::var(AS_PROGRAM) else {

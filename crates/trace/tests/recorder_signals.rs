@@ -1,5 +1,5 @@
-//! Signal handlers that record: in threads that end, and with a jump out of them. No event
-//! is lost uncounted, and no thread stops recording.
+//! Signal handlers that record: in threads that end, and with a jump out of them. No event is lost
+//! uncounted, and no thread stops recording.
 
 mod common;
 
@@ -12,18 +12,18 @@ use undertick_trace::Overflow;
 use undertick_trace::manifest::Manifest;
 use undertick_trace::schema::Kind;
 
-/// Runs of each program; more by `UNDERTICK_TEST_RUNS`.
+/// Runs of each program; `UNDERTICK_TEST_RUNS` sets more.
 const RUNS: usize = 3;
 const THREADS: u64 = 2000;
 const JUMPS: u64 = 2000;
-/// Events after the last jump.
+/// Number of events after the last jump.
 const LAST: u64 = 30_000;
 
 fn runs() -> usize {
     std::env::var("UNDERTICK_TEST_RUNS").map_or(RUNS, |runs| runs.parse().unwrap())
 }
 
-/// Manifest, rows and the numbers that the program said.
+/// Returns manifest, rows and the numbers that the program reported.
 fn recorded(dir: &Path, command: &[String], said: &Path) -> (Manifest, Vec<Row>, Vec<u64>) {
     let trace = dir.join("t.ut");
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -47,7 +47,7 @@ fn ends(is_sampled: bool, command: impl Fn(&Path) -> Vec<String>) {
         let (manifest, rows, numbers) = recorded(dir.path(), &command(&said), &said);
         let received = events(&rows).count() as u64;
         let sum = received + manifest.lost;
-        // Of a sampled span without a ring it is not known whether it was to be recorded.
+        // Without a ring it is not known whether a sampled span was to be recorded.
         assert!(
             sum == numbers[0] || (is_sampled && sum > numbers[0]),
             "{received} and {} of {}: {:?}",
@@ -98,8 +98,8 @@ fn rust_threads_end_under_a_handler_with_sampled_spans() {
     });
 }
 
-/// What is left undecided is the event that a jump left in the middle: it was recorded, or
-/// counted as lost, or not begun yet.
+/// The event that a jump interrupted may have been recorded, counted as lost, or not begun; all
+/// others are exact.
 fn jumps(command: impl Fn(&Path, bool) -> Vec<String>) {
     for round in 0..2 * runs().div_ceil(RUNS) {
         let on_signal_stack = round % 2 == 1;
@@ -133,7 +133,8 @@ fn jumps(command: impl Fn(&Path, bool) -> Vec<String>) {
             handled.len(),
             manifest.lost
         );
-        // Handlers record in a ring that nobody writes to; what is lost is what they left.
+        // Handlers record in a ring without another writer; at most the interrupted events are
+        // lost.
         assert_eq!(handled.len() as u64, jumps);
         assert!(manifest.lost <= jumps, "{}", manifest.lost);
         println!(
@@ -178,7 +179,7 @@ fn a_handler_that_jumps_out_of_a_point_of_a_rust_program() {
     });
 }
 
-/// What this file does as a program.
+/// The program that this file also is.
 #[test]
 fn rust_program() {
     let Ok(what) = std::env::var(AS_PROGRAM) else {
@@ -211,14 +212,14 @@ extern "C" fn on_signal(_: c_int) {
     }
 }
 
-/// Called again and again, as often as destructors are.
+/// Called as often as destructors can be.
 unsafe extern "C" fn at_end(value: *mut libc::c_void) {
     record(3);
     // SAFETY: the key was made before any thread.
     unsafe { libc::pthread_setspecific(LATE.load(Ordering::Relaxed) as u32, value) };
 }
 
-/// As programs/ends.c.
+/// As programs/ends.c does.
 fn threads_end(said: &Path, is_sampled: bool) {
     IS_SAMPLED.store(is_sampled, Ordering::Relaxed);
     let mut key = 0;

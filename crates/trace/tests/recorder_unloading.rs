@@ -1,5 +1,5 @@
-//! A library that is loaded and unloaded again and again leaves no more behind the more
-//! often, recorded or not, and no event of it is lost.
+//! A library that is loaded and unloaded many times leaves no more behind than one that is loaded a
+//! few times, recorded or not, and no event is lost.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn c_library() -> PathBuf {
     program("plugin.c", &["-shared", "-fPIC"])
 }
 
-/// The example `plugin`, which Cargo builds beside the tests.
+/// Returns the example `plugin`, which Cargo builds with the tests.
 fn rust_library() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let built = here.parent().and_then(Path::parent).unwrap();
@@ -32,7 +32,7 @@ fn rust_library() -> PathBuf {
     library
 }
 
-/// Mappings and KiB of virtual memory after a tenth of the cycles, and at the end.
+/// Returns mappings and KiB of virtual memory after a tenth of the cycles, and at the end.
 fn said(text: &str) -> [(u64, u64); 2] {
     let mut lines = text.lines().map(|line| {
         let (mappings, kib) = line.split_once(' ').expect("two numbers");
@@ -64,7 +64,7 @@ fn check_unrecorded(libraries: [&Path; 2], n: &str) {
     assert_bounded(said(&text), 512 << 10);
 }
 
-/// More cycles than a process may have mappings (65530), of three each.
+/// With three mappings each, the cycles exceed the mappings that a process may have (65530).
 #[test]
 fn thirty_thousand_cycles_that_nobody_records() {
     let _alone = alone();
@@ -78,7 +78,7 @@ fn cycles_of_rust_and_of_c_that_nobody_records() {
     check_unrecorded([&rust_library(), &c_library()], "2000");
 }
 
-/// Two threads in each of 300 cycles: each has its ring, and all that was recorded is there.
+/// Two threads in each of 300 cycles: each has its ring, and all recorded events are there.
 fn check_recorded(libraries: [&Path; 2]) {
     let dir = tempfile::tempdir().unwrap();
     let (trace, out) = (dir.path().join("c.ut"), dir.path().join("out"));
@@ -108,7 +108,7 @@ fn check_recorded(libraries: [&Path; 2]) {
     let executions: u64 = manifest.sampled.iter().map(|s| s.executions).sum();
     assert_eq!(executions, 300 * 2 * 20);
     assert_eq!(manifest.rings.len(), 600);
-    // One ring, mapped at its greatest size, and not three hundred.
+    // One ring, mapped at its largest size, not 300 rings.
     assert_bounded(said(&std::fs::read_to_string(&out).unwrap()), 4 << 20);
 }
 

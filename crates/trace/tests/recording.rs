@@ -1,4 +1,4 @@
-//! Whole recordings of C programs that say themselves what they wrote.
+//! Whole recordings of C programs that report what they wrote.
 
 mod common;
 
@@ -9,8 +9,7 @@ use common::{alone, killed, payloads, program, rows, run, settings};
 use undertick_trace::schema::Kind;
 use undertick_trace::{Overflow, TraceError};
 
-/// Kind, event and payload of what both recorders are told to write
-/// (docs/format.md, section 4).
+/// Kind, event and payload of the events that both recorders write (docs/format.md, section 4).
 const VECTORS: [(i8, i32, i64); 11] = [
     (0, 0xb1b2, 0xa1a2_a3a4),
     (0, 0xffff, 0x0102_0304_0506_0708),
@@ -27,7 +26,7 @@ const VECTORS: [(i8, i32, i64); 11] = [
 
 const MIB: u64 = 1 << 20;
 
-/// Records a program and returns what it said of itself: counts by (tid, event).
+/// Records a program and returns the counts that it reported, by (tid, event).
 fn recorded(
     trace: &std::path::Path,
     arguments: &[&str],
@@ -60,8 +59,8 @@ fn recorded(
     (manifest, counts)
 }
 
-/// What a reading cost is sampled at each segment of 8192 records, at each eighth of the first
-/// one, and left out where something came in between. An event may have two records.
+/// Asserts that the read cost is sampled at each segment of 8192 records, and at each eighth of the
+/// first one. A sample that was interrupted is dropped. An event may have two records.
 fn assert_readings_are_timed(ring: &undertick_trace::manifest::Ring) {
     let cost = ring.read_cost.expect("a ring that was written");
     let range = (ring.written / 16_384).max(1)..=ring.written / 4096 + 9;
@@ -72,7 +71,7 @@ fn assert_readings_are_timed(ring: &undertick_trace::manifest::Ring) {
     );
 }
 
-/// All of it is there, and in order.
+/// Asserts that all reported events are there, in order.
 fn assert_complete(trace: &std::path::Path, said: &BTreeMap<(i32, i32), u64>) -> Vec<common::Row> {
     let (manifest, rows) = rows(trace);
     assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
@@ -109,7 +108,7 @@ fn the_c_header_writes_the_shared_vectors() {
     let (manifest, rows) = rows(&trace);
     let seen: Vec<(i8, i32, i64)> = rows
         .iter()
-        // A pair's payload is a time.
+        // The payload of a pair is a duration.
         .map(|row| {
             (
                 row.kind,
@@ -145,7 +144,7 @@ fn the_c_header_writes_the_shared_vectors() {
     );
 }
 
-/// Not a test by itself: the Rust program that the next one records.
+/// Not a test: the Rust program that the next one records.
 #[test]
 fn rust_program() {
     if std::env::var_os("UNDERTICK_TEST_PROGRAM").is_none() {
@@ -241,10 +240,10 @@ fn the_rust_crate_writes_the_shared_vectors() {
     assert_eq!(manifest.threads[0].name, "Rust thread");
 }
 
-/// Square roots of the chain that the programs below compute.
+/// Square roots of a chain in the programs below.
 const CHAIN: i64 = 30;
 
-/// Not a test by itself: the Rust program that the next one records.
+/// Not a test: the Rust program that the next one records.
 #[test]
 fn rust_roots() {
     if std::env::var_os("UNDERTICK_TEST_ROOTS").is_none() {
@@ -273,9 +272,9 @@ fn rust_roots() {
     }
 }
 
-/// Each span of a chain of square roots holds them: one takes at least 9 cycles on any CPU, of
-/// at most 6.5 GHz, and a busy machine makes it longer. Few instructions are read past by a
-/// clock that waits for nothing.
+/// Each span of a chain of square roots contains them: one takes at least 9 cycles on any CPU, of
+/// at most 6.5 GHz, and a busy machine makes it longer. A reading that waits for nothing passes
+/// only few instructions.
 #[test]
 fn spans_hold_work_that_takes_long() {
     let _alone = alone();
@@ -324,7 +323,7 @@ fn spans_hold_work_that_takes_long() {
                 "{name}: spans of {event}: {median} ticks, not {least}"
             );
         }
-        // On x86-64 their readings say the CPU themselves: the program stays on one.
+        // On x86-64 each reading names its CPU, and the program stays on one.
         let cpus: std::collections::BTreeSet<i16> = rows.iter().map(|row| row.cpu).collect();
         assert!(name == "rust" || cpus.len() == 1, "{cpus:?}");
     }
@@ -398,13 +397,12 @@ fn every_overflow_policy_accounts_for_every_event() {
         match overflow {
             Overflow::Block => assert_eq!(manifest.lost, 0),
             Overflow::Overwrite => {
-                // Two segments of 8192 records: the last events, nothing else.
+                // Two segments of 8192 records: the last events only.
                 assert!(ring.overwritten > 0 && *events.last().unwrap() as u64 == n - 1);
                 assert_eq!(events.len() as i64, events.last().unwrap() - events[0] + 1);
             }
             _ => {
-                // Each hole in the numbers is told by a gap row at its place
-                // and time.
+                // A gap row reports each hole in the numbers, at its place and time.
                 assert!(rows.is_sorted_by_key(|row| row.ts), "{overflow:?}");
                 let mut told = 0;
                 let mut expected = 0i64;
@@ -461,12 +459,12 @@ fn ends_read_before_it_is_asked_whether_to_record() {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("o.ut");
     let (manifest, said) = recorded(&trace, &["ends", "20"], settings(Overflow::Grow, MIB, None));
-    // One each: nobody was left in the middle of a write.
+    // Each process has one ring: none was interrupted in the middle of a write.
     assert_eq!(manifest.rings.len(), 21);
     assert_complete(&trace, &said);
 }
 
-/// More processes than the budget has segments: rings of the dead are reused.
+/// More processes than the budget has segments: rings of dead processes are reused.
 #[test]
 fn thousands_of_short_processes_do_not_use_up_the_budget() {
     let _alone = alone();
@@ -536,7 +534,7 @@ fn signal_handlers_record_sections_while_the_thread_records_sections() {
     assert!(handled > 100, "the handler hardly ran: {handled}");
     let rows = assert_complete(&trace, &said);
     assert_eq!(manifest.lost, 0);
-    // The two rings of the thread, each in order of its own readings.
+    // The two rings of the thread, each in the order of its readings.
     assert_eq!(manifest.rings.len(), 2);
     for ring in 0..2 {
         assert!(
@@ -559,7 +557,7 @@ fn a_library_with_a_recorder_of_its_own_in_the_same_thread() {
     );
     assert_eq!(manifest.rings.len(), 2);
     let rows = assert_complete(&trace, &said);
-    // The two take the mark from each other: neither may claim to know.
+    // Each takes the mark from the other: neither may claim to know.
     let known = rows.iter().filter(|row| row.descheduled == 0).count();
     assert!(
         known < 10,
@@ -591,7 +589,7 @@ fn the_descheduled_flag_is_set_by_sleeping_and_by_nothing_else() {
             .filter(|row| row.event == event && row.kind == kind as i8 && row.descheduled == 1)
             .count()
     };
-    // What the kernel counted within each sleep's span, and about it.
+    // Whether the kernel counted a switch within each sleep's span, and around it.
     let ends = rows
         .iter()
         .filter(|row| row.event == 2 && row.kind == Kind::End as i8);
@@ -606,7 +604,7 @@ fn the_descheduled_flag_is_set_by_sleeping_and_by_nothing_else() {
         worked += i64::from(end.descheduled) & (1 - outer);
         asleep += inner;
     }
-    // Without a switch: what a tick left to be done on the way back (docs/format.md).
+    // Flagged without a switch: work that a tick left for the way back (docs/format.md).
     println!("flagged without a switch: {worked}");
     assert!(worked < 20);
     assert!(asleep >= 1000, "{asleep} of 2000 sleeps left the CPU");
@@ -618,8 +616,8 @@ fn the_descheduled_flag_is_set_by_sleeping_and_by_nothing_else() {
     assert!(rows.iter().all(|row| row.descheduled != -1));
 }
 
-/// Who opens a trace again and again while it is recorded and kept hears that it is
-/// being recorded, and then has all of it: two must never finish it at once.
+/// A reader that opens a trace repeatedly while it is recorded and finalized learns that it is
+/// being recorded, and then gets all of it: no two processes may finish it at once.
 #[test]
 fn a_trace_opened_while_it_is_kept() {
     let _alone = alone();
@@ -673,7 +671,7 @@ fn two_hundred_kills_lose_nothing_that_was_written() {
                 "round {round}: {} of {published} kept",
                 events.len()
             );
-            // One more than counted may have been written, none may be torn.
+            // One more event than was counted may be there, and none may be torn.
             assert!(events.len() as u64 <= published + 1, "round {round}");
             assert!(
                 events

@@ -1,6 +1,5 @@
-//! Recorders that are killed in the middle of their work, and others that go on. The
-//! programs count themselves what they wrote; a recorder is this file in a process of its
-//! own.
+//! Recorders that are killed during their work, and others that resume. The programs count what
+//! they wrote; a recorder is this file in a separate process.
 
 mod common;
 
@@ -22,14 +21,14 @@ use undertick_trace::{Overflow, TraceError};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Not a test by itself: a recorder.
+/// Not a test: a recorder.
 #[test]
 fn recorder() {
     act_as_recorder();
 }
 
-/// Of each thread: what is in the trace and what was dropped is what it wrote; the holes
-/// are where gap rows say, and as long; nothing is twice. Gives what was dropped.
+/// Checks that each thread's events are in the trace or dropped: the holes are where gap rows
+/// report them, with their length, and no event occurs twice. Returns the dropped events.
 fn nothing_is_missing(trace: &Path, written: &[(i32, u64)]) -> u64 {
     let (manifest, rows) = rows(trace);
     assert_accounts(&manifest, &rows);
@@ -41,7 +40,7 @@ fn nothing_is_missing(trace: &Path, written: &[(i32, u64)]) -> u64 {
             .collect();
         assert_eq!(rings.len(), 1, "{tid}: {rings:?}");
         let ring = rings[0];
-        // The count follows the event.
+        // The program counts an event after writing it.
         assert!(
             (written..=written + 1).contains(&ring.written),
             "{written}: {ring:?}"
@@ -52,7 +51,7 @@ fn nothing_is_missing(trace: &Path, written: &[(i32, u64)]) -> u64 {
             next = next_number(row, next);
         }
         assert!(next as u64 <= ring.written, "{next}: {ring:?}");
-        // What was dropped at the very end has no event after it that could tell.
+        // No event follows the last dropped ones to report them.
         let told = next as u64 - ring.received;
         assert!(
             told <= ring.dropped && next as u64 + ring.dropped - told == ring.written,
@@ -77,7 +76,7 @@ fn scramble(state: &mut u64) -> u64 {
     *state
 }
 
-/// The test: 200 kills at random moments, 8 threads, one trace.
+/// Kills the recorder 200 times at random moments, with 8 threads, over several traces.
 #[test]
 fn two_hundred_kills_of_the_recorder_lose_nothing_that_was_published() {
     if std::env::var_os(ROLE).is_some() {
@@ -87,7 +86,7 @@ fn two_hundred_kills_of_the_recorder_lose_nothing_that_was_published() {
     let dir = tempfile::tempdir().unwrap();
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let (mut kills, mut dropped) = (0, 0);
-    // Several traces: each recorder that goes on reads what there is.
+    // Several traces, because each recorder that resumes reads the whole trace.
     for (part, overflow) in [Overflow::Grow, Overflow::Drop]
         .into_iter()
         .cycle()
@@ -106,7 +105,7 @@ fn two_hundred_kills_of_the_recorder_lose_nothing_that_was_published() {
             let before = cells.written(8);
             recorder.kill();
             kills += 1;
-            // Now and then long enough for the rings to fill.
+            // Some pauses are long enough for the rings to fill.
             let pause = if scramble(&mut state).is_multiple_of(8) {
                 60_000
             } else {
@@ -135,8 +134,8 @@ fn two_hundred_kills_of_the_recorder_lose_nothing_that_was_published() {
     assert!(dropped > 0, "the rings were never full");
 }
 
-/// A program that ran before: it is recorded on, is left as it was at the end, and when it
-/// ends while nobody records, what it wrote is found.
+/// Attaches to a running program: it is recorded by several recorders and left as it was. If it
+/// ends while no recorder is there, its events are found.
 #[test]
 fn a_program_that_was_attached_to_is_recorded_on() {
     if std::env::var_os(ROLE).is_some() {
@@ -189,7 +188,7 @@ fn a_program_that_was_attached_to_is_recorded_on() {
         }
         let running = cells.written(3);
         if !ends_first {
-            // It runs on, and can be recorded again.
+            // The program runs on, and can be recorded again.
             std::thread::sleep(Duration::from_millis(20));
             assert!(running.iter().zip(cells.written(3)).all(|(b, a)| b.1 < a.1));
             let again = Recorders::new(dir.path().join("again.ut"), Overflow::Grow, MIB, 64 * MIB);
@@ -204,8 +203,8 @@ fn a_program_that_was_attached_to_is_recorded_on() {
     }
 }
 
-/// Programs that wait for their recorder wait for none that is dead, in C and in Rust;
-/// from there on they drop and count, and wait again for one that goes on.
+/// Programs that wait for their recorder do not wait for a dead one, in C and in Rust. They then
+/// drop and count, and wait again for a recorder that resumes.
 #[test]
 fn a_program_that_waits_does_not_wait_for_a_dead_recorder() {
     if std::env::var_os(ROLE).is_some() {
@@ -240,7 +239,7 @@ fn a_program_that_waits_does_not_wait_for_a_dead_recorder() {
         for _ in 0..3 {
             recorder.kill();
             for t in 0..2 {
-                // Far more than two segments: it does not stand.
+                // This is far more than two segments: the program does not block.
                 cells.wait_for(4 * t, cells.load(4 * t) + 1_000_000);
             }
             recorder = recorders.resume();
@@ -253,10 +252,10 @@ fn a_program_that_waits_does_not_wait_for_a_dead_recorder() {
     }
 }
 
-/// Variable by which this file is the Rust program.
+/// Variable that makes this file the Rust program.
 const PROGRAM: &str = "UNDERTICK_TEST_CELLS";
 
-/// Not a test by itself: two threads that write on and count, as `flight.c` does.
+/// Not a test: two threads that write and count, as `flight.c` does.
 #[test]
 fn rust_program() {
     let Some(path) = std::env::var_os(PROGRAM) else {
@@ -286,7 +285,7 @@ fn rust_program() {
     });
 }
 
-/// A flight recorder that is killed: rings and ended threads are still what they were.
+/// A flight recorder is killed: rings and ended threads are unchanged.
 #[test]
 fn a_flight_recorder_goes_on_with_threads_that_ended_before() {
     if std::env::var_os(ROLE).is_some() {
@@ -297,7 +296,7 @@ fn a_flight_recorder_goes_on_with_threads_that_ended_before() {
     let cells = Cells::new();
     let _stop = cells.stop_if_failed();
     let trace = dir.path().join("f.ut");
-    // Room for all threads, were there no recorder at all.
+    // All threads have room, even without a recorder.
     let recorders = Recorders::new(trace.clone(), Overflow::Overwrite, 256 * KIB, 1 << 30);
     let threads = 3000;
     let command = cells.command(&["churn", &threads.to_string()]);
@@ -310,7 +309,7 @@ fn a_flight_recorder_goes_on_with_threads_that_ended_before() {
         std::thread::sleep(Duration::from_micros(scramble(&mut state) % 12_000));
         recorder.kill();
         if at == 1500 {
-            // Without a recorder, too, there are snapshots.
+            // Snapshots work without a recorder, too.
             let out = dir.path().join("now.ut");
             let made = undertick_trace::snapshot::snapshot(&trace, &out, &mut |_| {}).unwrap();
             assert!(each_thread_once(&out, &made) >= 1500);
@@ -324,7 +323,7 @@ fn a_flight_recorder_goes_on_with_threads_that_ended_before() {
     assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
 }
 
-/// Five events of each thread, none twice; how many threads.
+/// Asserts that each thread has its five events, once; returns the number of threads.
 fn each_thread_once(trace: &Path, manifest: &Manifest) -> u64 {
     let (_, rows) = rows(trace);
     assert_accounts(manifest, &rows);
@@ -334,8 +333,8 @@ fn each_thread_once(trace: &Path, manifest: &Manifest) -> u64 {
     manifest.rings.len() as u64
 }
 
-/// What was left is finished when that is asked for, and not by opening it; then it cannot
-/// be gone on with, nor while a recorder lives.
+/// The remains of a recording are finished on request, not by opening the trace. It then cannot be
+/// resumed; nor can it be while a recorder lives.
 #[test]
 fn finishing_keeps_what_was_left_and_what_is_refused() {
     if std::env::var_os(ROLE).is_some() {
@@ -373,7 +372,7 @@ fn finishing_keeps_what_was_left_and_what_is_refused() {
     let unread = Trace::open(&trace).unwrap_err().to_string();
     assert!(unread.contains("undertick record --finish"), "{unread}");
     assert_eq!(read_manifest(&trace).unwrap().state, State::Recording);
-    // What was in the rings is there, too.
+    // The events that were in the rings are there, too.
     finish(&trace, &mut |_| {}).unwrap();
     let (manifest, rows) = rows(&trace);
     assert_accounts(&manifest, &rows);
@@ -388,7 +387,7 @@ fn finishing_keeps_what_was_left_and_what_is_refused() {
     }
     assert!(manifest.session.is_none());
     assert_eq!(refused("nothing to go on with").exit_status(), 2);
-    // The program runs on, and is recorded no more.
+    // The program runs on, and is no longer recorded.
     let before = cells.written(2);
     std::thread::sleep(Duration::from_millis(20));
     assert!(before.iter().zip(cells.written(2)).all(|(b, a)| b.1 < a.1));

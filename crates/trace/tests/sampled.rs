@@ -1,5 +1,4 @@
-//! Sampled spans: whole recordings of programs that say themselves how many
-//! they executed.
+//! Sampled spans: whole recordings of programs that report how many they executed.
 
 mod common;
 
@@ -14,19 +13,19 @@ use undertick_trace::session::of_recording;
 use undertick_trace::{Overflow, read};
 
 const MIB: u64 = 1 << 20;
-/// Event of the sampled spans that tell their depth, and of what they tell.
+/// Events of the sampled spans that record their depth, and of these depths.
 const LEVELS: i32 = 4;
 const DEPTHS: i32 = 6;
 
-/// What the begins of event 5 of the shared vectors stand for, worked out in
-/// Python from docs/format.md: seed 20261121; 200 spans at 1 in 16, 100 at 1 in
-/// 3, 10 of which all are recorded.
+/// Executions that each begin of event 5 of the shared vectors stands for, computed in Python from
+/// docs/format.md: seed 20261121; 200 spans at 1 in 16, 100 at 1 in 3, and 10 that are all
+/// recorded.
 const GAPS: [i64; 56] = [
     2, 21, 26, 25, 11, 3, 29, 5, 30, 21, 28, 1, 4, 1, 5, 1, 3, 1, 3, 1, 2, 1, 1, 3, 3, 2, 4, 1, 1,
     5, 5, 3, 1, 5, 5, 5, 5, 4, 2, 4, 4, 2, 2, 5, 2, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 ];
 
-/// All rows of the vectors: three spans without a cell come after 46 of event 5.
+/// Returns all rows of the vectors: three spans without a cell follow 46 of event 5.
 fn vectors() -> Vec<(i8, i32, i64)> {
     let rate = |i: usize| match i {
         0..11 => 16,
@@ -48,8 +47,8 @@ fn seen(rows: &[Row]) -> Vec<(i8, i32, i64)> {
     rows.iter().map(of).collect()
 }
 
-/// Begins of sampled spans in a ring by event: how many rows, and the sum of
-/// what they stand for.
+/// Returns the number of begins of a sampled span in a ring, and the sum of the executions that
+/// they stand for.
 fn begins(rows: &[Row], ring: i32, event: i32) -> (u64, u64) {
     let begins = rows.iter().filter(|row| {
         (row.ring, row.event, row.kind, row.payload > 0) == (ring, event, Kind::Begin as i8, true)
@@ -57,8 +56,8 @@ fn begins(rows: &[Row], ring: i32, event: i32) -> (u64, u64) {
     begins.fold((0, 0), |(n, sum), row| (n + 1, sum + row.payload as u64))
 }
 
-/// Executions by thread and event, as the manifest and the rows tell; full
-/// events are one each.
+/// Returns the executions by thread and event, from the manifest and the rows; an unsampled event
+/// is one.
 fn told(manifest: &Manifest, rows: &[Row]) -> BTreeMap<(i32, i32), u64> {
     let mut told = BTreeMap::new();
     let tid = |ring: i32| manifest.rings.iter().find(|r| r.ring == ring).unwrap().tid;
@@ -81,7 +80,7 @@ fn told(manifest: &Manifest, rows: &[Row]) -> BTreeMap<(i32, i32), u64> {
     told
 }
 
-/// Every end closes the innermost begin of its event, and all are closed.
+/// Asserts that every end closes the innermost begin of its event, and that all are closed.
 fn assert_nested(rows: &[Row]) {
     let mut open = BTreeMap::<(i32, i32), Vec<i64>>::new();
     let mut depth = BTreeMap::<i32, i64>::new();
@@ -110,7 +109,7 @@ fn assert_nested(rows: &[Row]) {
     assert!(left.is_empty(), "never closed: {left:?}");
 }
 
-/// Records a program; what it said must be what the trace tells.
+/// Records a program; its reported counts must be those of the trace.
 fn recorded(arguments: &[&str]) -> (Manifest, Vec<Row>) {
     recorded_with(arguments, settings(Overflow::Grow, MIB, None))
 }
@@ -170,7 +169,7 @@ fn c_records_the_shared_vectors() {
     assert_eq!(counts, [(5, 310)]);
 }
 
-/// Not a test by itself: the Rust program that the next one records.
+/// Not a test: the Rust program that the next one records.
 #[test]
 fn rust_program() {
     if std::env::var_os("UNDERTICK_TEST_PROGRAM").is_none() {
@@ -189,7 +188,7 @@ fn rust_program() {
     spans(261, 3);
     undertick::sample_rate(5, 1);
     spans(5, 10);
-    // In threads of all lengths, with other spans open, and in a child.
+    // Spans in threads of all lengths, with other spans open, and in a child.
     for n in 1..60 {
         let busy = move || {
             let _full = undertick::span!(6);
@@ -245,12 +244,11 @@ fn threads_of_all_lengths_are_counted_to_the_last_span() {
     assert_nested(&rows);
 }
 
-/// Each execution is recorded with probability 1/16, the first as well as the
-/// 150th, so that what runs only a few times in each thread has its share: of 8
-/// spans of 240 events in 40 threads, 4800 +- 329. The gaps are drawn anew each
-/// time; of independent choices the variance would be 15/256 of the number,
-/// here it is less (they avoid each other), and 4.9 of its roots are one false
-/// alarm in 10^6.
+/// Each execution is recorded with probability 1/16, the first as well as the 150th, so that code
+/// that runs only a few times in each thread has its share: of 8 spans of 240 events in 40 threads,
+/// 4800 +- 329. The gaps are drawn anew each time. For independent choices the variance would be
+/// 15/256 of the number; here it is smaller, because the choices avoid each other. 4.9 standard
+/// deviations give one false alarm in 10^6.
 #[test]
 fn what_runs_a_few_times_in_each_thread_has_its_share() {
     let (manifest, rows) = recorded(&["few", "8"]);
@@ -303,8 +301,8 @@ fn signal_handlers_with_spans_of_the_same_event() {
 #[test]
 fn switching_off_keeps_ends_with_their_begins() {
     let (_, rows) = recorded(&["off", "5000"]);
-    // What was switched off meanwhile is missing, but no end is another's: of
-    // the outer spans (1 in 6 of all) none stays open for long.
+    // Spans while recording is off are missing, but no end closes another's begin: of the outer
+    // spans (1 in 6 of all) none stays open for long.
     let mut open = 0_i64;
     for row in rows.iter().filter(|row| row.event == 1) {
         open += if row.kind == Kind::Begin as i8 { 1 } else { -1 };
@@ -384,7 +382,7 @@ fn sixty_kills_lose_no_execution() {
         let told = told(&killed.manifest, &killed.rows);
         for &(tid, published) in &killed.published {
             let counted = told.get(&(tid, 1)).copied().unwrap_or(0);
-            // One more than it could say may have begun.
+            // One more execution than was counted may have begun.
             assert!(
                 (published..=published + 1).contains(&counted),
                 "round {}: {counted} told of {published}",

@@ -1,5 +1,5 @@
-//! Measuring points switched off and on while a program runs: what is recorded
-//! when, by C programs and by Rust ones.
+//! Measuring points are switched off and on while a program runs, in C and in Rust; the tests check
+//! what is recorded in each half.
 
 mod common;
 
@@ -14,8 +14,8 @@ use undertick_trace::perturbation::Wanted;
 use undertick_trace::record::record;
 use undertick_trace::schema::{Kind, Switched};
 
-/// What a frame holds while all points are on, without the sampled spans: kinds and
-/// events in order.
+/// The contents of a frame while all points are on, without the sampled spans: kinds and events in
+/// order.
 const INSIDE: [(Kind, i32); 13] = [
     (Kind::Instant, 2),
     (Kind::Begin, 3),
@@ -70,7 +70,7 @@ fn frames(ms: u64, ordered: bool) -> u64 {
     n
 }
 
-/// Not a test by itself: the Rust program that another one records.
+/// Not a test: the Rust program that another one records.
 #[test]
 fn rust_program() {
     let Some(said) = std::env::var_os("UNDERTICK_TEST_PROGRAM") else {
@@ -89,8 +89,8 @@ fn recorded(trace: &Path, command: &[&str], wanted: Wanted) -> (Manifest, Vec<Ro
     rows(trace)
 }
 
-/// A half: from when on all threads see it, until it may be over, and whether all
-/// points are on.
+/// A half: the time from which all threads see it, the time until which it lasts for certain, and
+/// whether all points are on.
 struct Half {
     from: i64,
     until: i64,
@@ -113,10 +113,10 @@ fn halves(manifest: &Manifest, rows: &[Row]) -> Vec<Half> {
         .collect()
 }
 
-/// Every frame of every thread is there, whatever the half; what lies inside is
-/// there in full while all points are on, and not at all while they are not. A
-/// thread that loses its CPU between the question whether to record and the clock's
-/// reading records late: that takes an accident of some 10 ns, and 3 are let pass.
+/// Every frame of every thread is there in each half. Its contents are complete while all points
+/// are on, and missing while they are off. A thread that loses its CPU between the check whether to
+/// record and the clock reading records late. That takes a coincidence within some 10 ns; 3 are
+/// allowed.
 fn check(manifest: &Manifest, rows: &[Row], frames: u64) {
     let about = manifest.perturbation.as_ref().unwrap();
     assert_eq!(about.kept, [1]);
@@ -127,7 +127,7 @@ fn check(manifest: &Manifest, rows: &[Row], frames: u64) {
     assert!(about.pairs > 50, "{about:?}");
     let pairs = || halves.chunks_exact(2);
     assert!(pairs().all(|pair| pair[0].is_on != pair[1].is_on));
-    // By lot: all the same has a chance below 2^-50.
+    // The order is random: the chance that all pairs have the same one is below 2^-50.
     assert!(pairs().any(|pair| pair[0].is_on) && pairs().any(|pair| pair[1].is_on));
     let of_user: Vec<&Row> = rows.iter().filter(|row| row.mode == 0).collect();
     let count = |kinds: [Kind; 2]| {
@@ -213,8 +213,8 @@ fn a_rust_program_too() {
     );
 }
 
-/// Events that are named stay on, all others are switched; a level that nothing
-/// reaches leaves everything on and says so.
+/// Named events stay on, and all others are switched. A level that nothing reaches leaves
+/// everything on, and a warning reports it.
 #[test]
 fn named_events_and_nothing_to_switch() {
     let _alone = alone();
@@ -235,7 +235,7 @@ fn named_events_and_nothing_to_switch() {
     };
     let frames = count(1, Kind::Begin) + count(1, Kind::BeginOrdered);
     assert_eq!(count(2, Kind::Instant), frames);
-    // While it learnt for 0.1 s of 1 all were on, then half of the time.
+    // All points were on while it learnt, 0.1 s of 1 s, and then half of the time.
     let spans = count(3, Kind::Begin);
     assert!(
         spans > frames / 4 && spans < frames * 9 / 10,

@@ -1,5 +1,5 @@
-//! A program with spans, events and async tasks under `undertick record`: what the report
-//! counts is what the program itself counted.
+//! A program with spans, events and async tasks under `undertick record`: the counts of the report
+//! are those of the program.
 
 use std::collections::HashSet;
 use std::future::poll_fn;
@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use tracing::Instrument as _;
 use tracing_subscriber::prelude::*;
 
-/// The program, if this test was started as it.
+/// Variable that makes this test the program.
 const AS_PROGRAM: &str = "UNDERTICK_TRACING_TEST_PROGRAM";
 const TASKS: usize = 50;
 const SPANS: u64 = 1000;
@@ -62,7 +62,7 @@ fn what_is_recorded_is_what_was_done() {
         let all = report["intervals"].as_array().unwrap();
         let found = all.iter().find(|interval| interval["name"] == name);
         let found = found.unwrap_or_else(|| panic!("no {name} in {all:?}"));
-        // Samples with evidence against them were recorded, too.
+        // Samples that were dropped on evidence were recorded, too.
         (
             found["count"].as_u64().unwrap() + found["culled"]["count"].as_u64().unwrap(),
             found["unmatched"].as_u64().unwrap(),
@@ -71,7 +71,7 @@ fn what_is_recorded_is_what_was_done() {
     assert_eq!(by_themselves["trace"]["lost"], 0);
     assert_eq!(interval(&by_themselves, "outer"), (SPANS, 0));
     assert_eq!(interval(&by_themselves, "inner"), (2 * SPANS, 0));
-    // A poll of a task is a section of its thread; the span is also entered to be dropped.
+    // A poll of a task is a span of its thread; the `tracing` span is also entered to be dropped.
     let (entered, unmatched) = interval(&by_themselves, "task");
     assert_eq!(unmatched, 0);
     assert_eq!(entered, polls + TASKS as u64);
@@ -86,7 +86,7 @@ fn what_is_recorded_is_what_was_done() {
     );
 }
 
-/// The payloads of the program's tracing events, by `undertick export`.
+/// Returns the payloads of the program's tracing events, by `undertick export`.
 fn payloads(undertick: &Path, trace: &Path, csv: &Path) -> [i64; 3] {
     let exported = (Command::new(undertick).arg("export").arg(trace))
         .args(["--to", "csv"])
@@ -103,7 +103,7 @@ fn payloads(undertick: &Path, trace: &Path, csv: &Path) -> [i64; 3] {
     found.try_into().unwrap()
 }
 
-/// The command line beside this test, if it has been built.
+/// Returns the command line beside this test, if it has been built.
 fn undertick() -> Option<PathBuf> {
     let exe = std::env::current_exe().ok()?;
     let found = exe.parent()?.parent()?.join("undertick");
@@ -125,14 +125,14 @@ fn program(out: &Path) {
     std::fs::write(out, format!("{polls} {threads}")).unwrap();
 }
 
-/// A task on its way from thread to thread.
+/// A task that moves from thread to thread.
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Polls of each task.
+/// Number of polls of each task.
 const POLLS: u32 = 20;
 
-/// Runs tasks on two threads that hand them to each other after every poll; gives how
-/// often they were polled, and on how many threads each of them was, at least.
+/// Runs tasks on two threads that hand them to each other after every poll. Returns the number of
+/// polls, and the fewest threads on which a task was polled.
 fn tasks() -> (u64, usize) {
     let polls = Arc::new(AtomicU64::new(0));
     let seen: Vec<_> = (0..TASKS)
@@ -162,8 +162,8 @@ fn tasks() -> (u64, usize) {
     (polls.load(Ordering::Relaxed), least.unwrap())
 }
 
-/// Polls each task that comes, once, and hands it to the other thread; all tasks are
-/// polled equally often, so each thread gets half of their polls.
+/// Polls each task that comes, once, and hands it to the other thread. All tasks are polled equally
+/// often, so each thread gets half of their polls.
 fn hand_on(from: &Receiver<Task>, to: &Sender<Task>) {
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..TASKS as u32 * POLLS / 2 {

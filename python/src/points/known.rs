@@ -1,4 +1,4 @@
-//! What stands for a name, and how it is found.
+//! The span objects of names, and the cache that finds them.
 
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
@@ -19,15 +19,15 @@ pub(super) type VectorCall = unsafe extern "C" fn(
     *mut PyObject,
 ) -> *mut PyObject;
 
-/// Bit of the count of arguments that is not part of it.
+/// Flag in the count of arguments that is not part of the count.
 pub(super) const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
 
-/// What stands for a name: never freed.
+/// The span of a name or number: never freed.
 #[repr(C)]
 pub(super) struct Span {
     pub(super) head: PyObject,
     pub(super) call: VectorCall,
-    /// What was asked for: a str, or an int.
+    /// The name, a str, or the number, an int.
     pub(super) asked: *mut PyObject,
     pub(super) enter: *mut PyObject,
     pub(super) exit: *mut PyObject,
@@ -42,7 +42,7 @@ pub(super) struct BoundSpan {
     pub(super) span: *mut Span,
 }
 
-/// `__enter__` or `__exit__` of all.
+/// Common head of the objects for `__enter__` and `__exit__`.
 #[repr(C)]
 pub(super) struct Method {
     pub(super) head: PyObject,
@@ -50,13 +50,13 @@ pub(super) struct Method {
     pub(super) is_exit: bool,
 }
 
-/// Entries of the cache; a power of two.
+/// Number of entries of the cache; a power of two.
 const CACHED: usize = 1024;
 
-/// What the module knows.
+/// State of the module.
 pub(super) struct State {
     pub(super) cache: [(*mut PyObject, *mut Span); CACHED],
-    /// What was asked for, and its [`Span`].
+    /// Maps a name or number to its [`Span`].
     pub(super) known: *mut PyObject,
     pub(super) span_type: *mut PyObject,
     pub(super) bound_type: *mut PyObject,
@@ -68,7 +68,7 @@ pub(super) struct State {
 pub(super) struct Guarded(UnsafeCell<State>);
 
 impl Guarded {
-    /// What is behind it.
+    /// Returns the state.
     #[inline(always)]
     pub(super) const fn get(&self) -> *mut State {
         self.0.get()
@@ -89,12 +89,12 @@ pub(super) static STATE: Guarded = Guarded(UnsafeCell::new(State {
 
 #[inline(always)]
 fn place(asked: *mut PyObject) -> usize {
-    // Objects lie at multiples of 16; strings of a module beside each other.
+    // Objects lie at multiples of 16, and the strings of a module lie next to each other.
     let word = (asked as usize >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize);
     word >> (usize::BITS - CACHED.trailing_zeros())
 }
 
-/// What stands for a name or number; null with an exception set.
+/// Returns the span of a name or number; null with an exception set.
 ///
 /// # Safety
 /// The interpreter's lock is held; `asked` is an object.
@@ -109,7 +109,7 @@ pub(super) unsafe fn span_of(asked: *mut PyObject) -> *mut Span {
     unsafe { find(asked) }
 }
 
-/// [`span_of`] what is not in the cache.
+/// As [`span_of`], for a name that is not in the cache.
 #[cold]
 #[inline(never)]
 unsafe fn find(asked: *mut PyObject) -> *mut Span {
@@ -120,7 +120,7 @@ unsafe fn find(asked: *mut PyObject) -> *mut Span {
         let is_name = ffi::PyUnicode_CheckExact(asked) != 0;
         if !is_name && ffi::PyLong_CheckExact(asked) == 0 {
             if ffi::PyUnicode_Check(asked) != 0 {
-                // A subclass may compare as it likes: the plain text of it.
+                // A subclass may define any comparison: look up its plain text.
                 let plain = ffi::PyUnicode_FromObject(asked);
                 if plain.is_null() {
                     return null_mut();
@@ -150,7 +150,7 @@ unsafe fn find(asked: *mut PyObject) -> *mut Span {
     }
 }
 
-/// A new span, which is known from here on.
+/// Makes a new span and adds it to the known ones.
 unsafe fn make(asked: *mut PyObject, is_name: bool) -> *mut Span {
     // SAFETY: as `find`; objects are as large as their types say.
     unsafe {
@@ -195,7 +195,7 @@ unsafe fn make(asked: *mut PyObject, is_name: bool) -> *mut Span {
         (*span).asked = asked;
         [(*span).enter, (*span).exit] = bounds;
         (*span).event = event;
-        // The reference that we have is never given up: the cache holds none.
+        // This reference is never given up, because the cache holds none.
         if ffi::PyDict_SetItem((*state).known, asked, span.cast()) != 0 {
             return null_mut();
         }
@@ -228,7 +228,7 @@ fn refuse_value<T>(why: &'static str) -> *mut T {
     null_mut()
 }
 
-/// A new reference to None.
+/// Returns a new reference to None.
 ///
 /// # Safety
 /// The interpreter's lock is held.

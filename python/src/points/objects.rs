@@ -1,4 +1,4 @@
-//! What a span's objects do, and their types.
+//! The methods of a span's objects, and their types.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
 use core::ptr::null_mut;
@@ -87,7 +87,7 @@ pub(super) unsafe extern "C" fn unbound(
     }
 }
 
-/// What looking up `__enter__` gives: no new object.
+/// Looking up `__enter__` or `__exit__` gives an object that exists already.
 pub(super) unsafe extern "C" fn descr_get(
     this: *mut PyObject,
     object: *mut PyObject,
@@ -107,7 +107,7 @@ pub(super) unsafe extern "C" fn descr_get(
     }
 }
 
-/// `tp_call` of all three types, by their vectorcall.
+/// `tp_call` of all three types, which uses their vectorcall.
 pub(super) unsafe extern "C" fn call(
     this: *mut PyObject,
     arguments: *mut PyObject,
@@ -143,7 +143,7 @@ pub(super) unsafe extern "C" fn get_name(this: *mut PyObject, _: *mut c_void) ->
     unsafe { ffi::PyObject_Str((*this.cast::<Span>()).asked) }
 }
 
-/// A table that lives as long as the process.
+/// Returns a table that lives as long as the process.
 pub(super) fn forever<T, const N: usize>(table: [T; N]) -> *mut T {
     Box::leak(Box::new(table)).as_mut_ptr()
 }
@@ -162,7 +162,7 @@ pub(super) fn attribute(
     }
 }
 
-/// A type whose objects are `T`, called by their vectorcall.
+/// Makes a type whose objects are `T`, called by their vectorcall.
 pub(super) unsafe fn make_type<T>(
     py: Python<'_>,
     name: &'static CStr,

@@ -29,7 +29,7 @@ impl Floor {
     }
 }
 
-/// One line: what, thread, ns a unit, units.
+/// Prints one line: what, thread, ns a unit, units.
 pub fn timed(what: &str, n: u32, block: impl FnOnce(u32)) {
     let from = Instant::now();
     block(n);
@@ -39,13 +39,13 @@ pub fn timed(what: &str, n: u32, block: impl FnOnce(u32)) {
     );
 }
 
-/// Blocks and units in each, as the program was told.
+/// Returns the blocks and the units in each, from the command line.
 pub fn told() -> (u32, u32) {
     let mut words = std::env::args().skip(1).map_while(|w| w.parse().ok());
     (words.next().unwrap_or(10), words.next().unwrap_or(20_000))
 }
 
-/// A section of known length: pairs of dependent instructions.
+/// A span of known length: pairs of dependent instructions.
 #[macro_export]
 macro_rules! dose {
     ($n:literal, $x:ident) => {

@@ -261,7 +261,7 @@ fn sampled_spans_are_counted_while_points_are_off() {
         on: 0.5,
     };
     assert_eq!(counting(Some(in_place)), [40.0, 20.0, 60.0]);
-    // One sample includes nothing of it, the mean all: 30.5 ns of its own, and 20.
+    // A single sample loses 30.5 ns for its own span; the mean also loses 20 ns for counting.
     assert_eq!(t.subtracted_from(&one).ticks, 76);
     assert!((costs.residue(&t) - (50.5 / 0.4 - 76.0)).abs() < 1e-9);
 }

@@ -12,7 +12,7 @@ use undertick_trace::manifest::{
 use undertick_trace::schema::{Kind, event_schema};
 use undertick_units::{Estimate, Interval};
 
-/// One row, as far as the kernel reads it.
+/// One row, with the columns that the analysis reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     pub ts: i64,
@@ -25,7 +25,7 @@ pub struct Row {
     pub payload: i64,
 }
 
-/// A row of ring 0.
+/// Returns a row of ring 0.
 pub fn row(kind: Kind, ts: i64, event: i32, payload: i64) -> Row {
     Row {
         ts,
@@ -175,9 +175,9 @@ pub fn ns(value: f64, lo: f64, hi: f64) -> Estimate {
     }
 }
 
-/// Plain 10 +- 1, ordered 30 +- 1, inner 8 +- 0.5, of events and of spans, and 20 +- 0.5;
-/// the empty span agrees with the dosed one. So between two readings that wait for nothing,
-/// such as events, lie 8.
+/// Plain 10 +- 1, ordered 30 +- 1, inner 8 +- 0.5, of events and of spans, and 20 +- 0.5; the empty
+/// span agrees with the dosed one. Between two readings that wait for nothing, such as events, lie
+/// 8.
 pub fn calibration() -> Calibration {
     let span = |v: f64| SpanCost {
         empty_ns: ns(v, v - 1.0, v + 1.0),
@@ -200,8 +200,7 @@ pub fn calibration() -> Calibration {
     }
 }
 
-/// The report of these rows, in batches of every small size: the result must
-/// not depend on where batches end.
+/// Returns the report of these rows. Batches of every small size must give the same result.
 pub fn report(manifest: &Manifest, options: &Options, rows: &[Row]) -> Report {
     let in_batches_of = |size: usize| {
         let mut analysis = Analysis::new(manifest, options.clone()).expect("valid options");
@@ -239,8 +238,8 @@ pub fn frequency<'a>(report: &'a Report, name: &str) -> &'a FrequencyReport {
     found.unwrap_or_else(|| panic!("no frequency {name:?}"))
 }
 
-/// Count, sum of samples (none where it would be below 0), unmatched starts and ends: all
-/// exact.
+/// Asserts exact figures: count, sum of samples (none where it would be below 0), unmatched starts
+/// and ends.
 #[track_caller]
 pub fn exact(report: &Report, name: &str, expected: (u64, f64, u64, u64)) {
     let i = interval(report, name);

@@ -1,5 +1,5 @@
-/* Calls whose number is known: see tests/functions.rs. Compiled with
- * -finstrument-functions; nothing of Undertick is in here. */
+/* Calls whose number is known: see tests/functions.rs. It is compiled with
+ * -finstrument-functions, and contains no code of Undertick. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -59,7 +59,7 @@ static void (*library(const char *path, void **handle))(void) {
     return function;
 }
 
-/* Opens two libraries in turn, which come to lie at the same place. */
+/* Opens two libraries in turn, which are loaded at the same address. */
 static void libraries(char **paths) {
     for (int round = 0; round < 3; round++)
         for (int which = 0; which < 2; which++) {

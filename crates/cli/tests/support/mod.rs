@@ -1,10 +1,10 @@
-//! What the tests of the command line share.
+//! Common code of the command-line tests.
 #![allow(dead_code)] // each test file uses its own part
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The command, with its output.
+/// Runs the command and returns its output.
 pub fn undertick(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_undertick"))
         .args(arguments)
@@ -12,7 +12,7 @@ pub fn undertick(arguments: &[&str]) -> Output {
         .expect("undertick runs")
 }
 
-/// What it said, both streams, and its exit status.
+/// Returns the exit status and the text of both streams.
 pub fn said(output: &Output) -> (i32, String) {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     (
@@ -21,7 +21,7 @@ pub fn said(output: &Output) -> (i32, String) {
     )
 }
 
-/// It failed as a command should: with that status, in words, without a panic.
+/// Asserts that the command failed properly: with that status, with a message, without a panic.
 #[track_caller]
 pub fn refused(output: &Output, status: i32, words: &[&str]) {
     let (code, text) = said(output);
@@ -71,7 +71,7 @@ int main(void) {
 }
 "#;
 
-/// A trace of [`PROGRAM`] in `dir`, of what the program wrote alone.
+/// Makes a trace of [`PROGRAM`] in `dir`, without kernel events.
 pub fn trace(dir: &Path) -> String {
     let program = compile(dir, "program", PROGRAM, &[]);
     let trace = dir.join("t.ut").to_str().unwrap().to_owned();
@@ -89,7 +89,7 @@ pub fn trace(dir: &Path) -> String {
     trace
 }
 
-/// A tmpfs of that size, or why there is none.
+/// A tmpfs of that size.
 pub struct SmallDisk(pub PathBuf);
 
 impl SmallDisk {

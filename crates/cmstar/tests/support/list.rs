@@ -7,7 +7,7 @@ use undertick_cmstar::{
     StepInput,
 };
 
-/// Goes through a list of acts and writes down its inputs.
+/// Goes through a list of acts and stores its inputs.
 pub struct List {
     pub acts: Vec<Act>,
     pub input: Vec<StepInput>,
@@ -30,7 +30,7 @@ impl Program for List {
     }
 }
 
-/// Nothing varies, giving a Cm to a process takes nothing.
+/// Returns parameters without scatter, and without a cost of dispatch.
 pub fn exact() -> Parameters {
     let mut parameters = Parameters::published();
     (parameters.cm.speed_range, parameters.cm.work_scatter) = (0.0, 0.0);
@@ -68,7 +68,7 @@ pub fn machine(parameters: &Parameters) -> Machine<List> {
     Machine::new(parameters, Os::Medusa, 1)
 }
 
-/// How long each act of a process took, ns.
+/// Returns the duration of each act of a process, ns.
 pub fn times(machine: &Machine<List>, process: ProcessId) -> Vec<u64> {
     let input = &machine.program(process).input;
     input
@@ -77,7 +77,7 @@ pub fn times(machine: &Machine<List>, process: ProcessId) -> Vec<u64> {
         .collect()
 }
 
-/// When a process got its n-th input, us.
+/// Returns when a process got its n-th input, us.
 pub fn when(machine: &Machine<List>, process: ProcessId, n: usize) -> f64 {
     machine.program(process).input[n].now.us()
 }
@@ -86,10 +86,10 @@ pub const LIMIT: Moment = Moment::from_s(10);
 pub const HERE: CmAddress = CmAddress::new(2, 1);
 pub const BESIDE: CmAddress = CmAddress::new(2, 2);
 
-/// The parts of a reference to another cluster.
+/// Sum of the parts of a reference to another cluster.
 pub const FAR_NS: u64 =
     9_050 + 2_000 + 1_500 + 8_000 + 2_000 + 10_400 + 3_000 + 2_000 + 6_000 + 1_500 + 2_000;
-/// Of these, until the word is reached.
+/// Sum of the parts until the word is reached.
 pub const FAR_SAMPLED_NS: u64 = 9_050 + 2_000 + 1_500 + 8_000 + 2_000 + 10_400 + 3_000;
-/// A reference within the cluster.
+/// Sum of the parts of a reference within the cluster.
 pub const NEAR_NS: u64 = 9_050 + 2_000 + 1_500 + 6_000 + 3_000 + 1_500 + 2_000;

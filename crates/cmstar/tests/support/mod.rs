@@ -1,13 +1,13 @@
-//! What several tests need: intervals from seeds, plain sums.
+//! Common code of the tests: intervals from seeds, plain sums.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A false alarm is rarer than this, for each interval.
+/// Probability of a false alarm, for each interval.
 const FALSE_ALARM: f64 = 1e-6;
 
-/// Mean and half-width of the interval that the scatter between seeds gives, at
-/// 1 - 1e-6: Student's t.
+/// Returns mean and half-width of the interval from the scatter between seeds, at 1 - 1e-6:
+/// Student's t.
 pub fn interval(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let t = StudentsT::new(0.0, 1.0, n - 1.0).unwrap();
@@ -15,7 +15,7 @@ pub fn interval(values: &[f64]) -> (f64, f64) {
     (mean(values), quantile * sd(values) / n.sqrt())
 }
 
-/// That a truth from outside lies within the interval of several seeds.
+/// Asserts that an external truth lies within the interval of several seeds.
 pub fn assert_agrees(what: &str, values: &[f64], truth: f64) {
     let (mean, half) = interval(values);
     println!("{what}: {mean:.6} +- {half:.6}, in theory {truth:.6}");
@@ -24,7 +24,7 @@ pub fn assert_agrees(what: &str, values: &[f64], truth: f64) {
         "{what}: {mean} +- {half} over {} seeds, in theory {truth}",
         values.len()
     );
-    // A band that everything fits into tests nothing.
+    // A band that contains everything tests nothing.
     assert!(half < 0.05 * truth.abs(), "{what}: +- {half} is no test");
 }
 
@@ -47,7 +47,7 @@ pub fn quantile(values: &[f64], q: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * q).round() as usize]
 }
 
-/// That a figure is the published one within a share of it.
+/// Asserts that a figure is the published one within a share of it.
 pub fn assert_within(what: &str, value: f64, published: f64, share: f64) {
     let relative = value / published - 1.0;
     println!(

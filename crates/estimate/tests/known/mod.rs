@@ -1,4 +1,4 @@
-//! Series of known truth, and the count of intervals that hold it.
+//! Series with known truth, and the count of intervals that contain it.
 
 // Each test uses its part.
 #![allow(dead_code)]
@@ -10,7 +10,7 @@ use undertick_units::Estimate;
 
 pub const LEVEL: f64 = 0.95;
 
-/// Repetitions of each case: 2000, or what UNDERTICK_REPETITIONS says.
+/// Returns the repetitions of each case: 2000, or the value of UNDERTICK_REPETITIONS.
 pub fn repetitions() -> u64 {
     std::env::var("UNDERTICK_REPETITIONS").map_or(2000, |text| {
         (text.parse().ok())
@@ -58,9 +58,9 @@ impl Source {
     }
 }
 
-/// Asks `repetitions()` times; at least 93.5 % of the intervals must hold the
-/// truth, at most 96.5 % unless the case may cover more, and the mean
-/// half-width must be at most 1.3 times the best known one.
+/// Makes `repetitions()` estimates. At least 93.5 % of the intervals must contain the truth, and at
+/// most 96.5 % unless the case may cover more. The mean half-width must be at most 1.3 times the
+/// best known one.
 #[track_caller]
 pub fn covers(
     what: &str,
@@ -92,7 +92,7 @@ pub fn covers(
     assert!(half <= 1.3 * best, "{what}: {half}, best known {best}");
 }
 
-/// Half-width of a normal interval of known variance.
+/// Returns the half-width of a normal interval with known variance.
 pub fn best(variance: f64) -> f64 {
     1.959_964 * variance.sqrt()
 }

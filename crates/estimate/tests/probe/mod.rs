@@ -1,6 +1,6 @@
-//! A probe on a machine whose disturbances are known: bursts of loops on a
-//! jittered grid, states that come and go, a core that changes its speed, a clock with a
-//! step. It walks through time loop by loop and shares nothing with the estimator.
+//! A probe on a machine whose disturbances are known: bursts of loops on a jittered grid, states
+//! that come and go, a core that changes its speed, a clock with a step. It goes through time loop
+//! by loop and shares no code with the estimator.
 
 // Each test uses its part.
 #![allow(dead_code)]
@@ -9,33 +9,33 @@ use undertick_estimate::peaks::RateSample;
 
 use crate::known::Source;
 
-/// How a state ends.
+/// How long states last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stay {
-    /// Every loop meets its own state: a disturber much faster than a loop.
+    /// Every loop has a new state: the disturber is much faster than a loop.
     Loop,
-    /// After a time that is exponential with this mean, in places of the grid.
+    /// A state lasts for an exponential time with this mean, in places of the grid.
     Grid(f64),
 }
 
-/// How loops of one state scatter, in standard deviations of logarithms.
+/// Scatter of the loops of one state, in standard deviations of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// Each loop by itself.
+    /// Scatter of each loop.
     pub own: f64,
-    /// Correlation of a loop's own with that of the loop before, in a burst.
+    /// Correlation of a loop's scatter with that of the loop before, in a burst.
     pub along: f64,
-    /// All of a burst together.
+    /// Scatter common to a burst.
     pub burst: f64,
-    /// Correlation of a burst's with that of the burst before.
+    /// Correlation of a burst's scatter with that of the burst before.
     pub lasting: f64,
-    /// Now and then by much: Student's t of 3 degrees of freedom.
+    /// Whether the burst's scatter has long tails: Student's t of 3 degrees of freedom.
     pub now_and_then: bool,
-    /// This share of the loops has a slow tail,
+    /// Share of the loops with a slow tail.
     pub tail_share: f64,
-    /// exponential with this mean.
+    /// Mean of the exponential tail.
     pub tail: f64,
-    /// This share of the loops is up to 100 times as long, evenly over octaves.
+    /// Share of the loops that are up to 100 times as long, evenly over octaves.
     pub outliers: f64,
     /// Relative noise of the reference.
     pub reference: f64,
@@ -43,24 +43,23 @@ pub struct Noise {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Share of the time that each state is wanted for, and its slow-down: the first is
-    /// the clean one, 1.
+    /// Wanted share of the time of each state, and its slow-down: the first is the baseline, 1.
     pub states: Vec<(f64, f64)>,
     pub stay: Stay,
     pub noise: Noise,
     pub bursts: usize,
     pub loops: usize,
-    /// A clean loop, s.
+    /// Duration of a clean loop, s.
     pub loop_s: f64,
-    /// From one burst to the next, s.
+    /// Time from one burst to the next, s.
     pub grid_s: f64,
-    /// The start of a burst is moved by up to this share of the grid.
+    /// Share of the grid by which the start of a burst is moved at most.
     pub jitter: f64,
-    /// Interquartile range of the core's speed, about.
+    /// Approximate interquartile range of the core's speed.
     pub drift: f64,
     /// Step of the clock, s; 0: none.
     pub clock_s: f64,
-    /// Whether the reference is recorded: 1 else.
+    /// Whether the reference is recorded; otherwise it is 1.
     pub with_reference: bool,
 }
 
@@ -92,24 +91,24 @@ impl Default for Machine {
     }
 }
 
-/// What a run gave, and what was true in it.
+/// The samples of a run, and the truth about it.
 pub struct Ran {
     pub samples: Vec<RateSample>,
     /// Share of the run's time in each state.
     pub time: Vec<f64>,
-    /// Share of the loops in each state, of a probe that begins bursts like
-    /// these everywhere in this run.
+    /// Share of the loops in each state, for a probe that begins such bursts everywhere in this
+    /// run.
     pub loops: Vec<f64>,
 }
 
-/// Which state the machine is in, from when on.
+/// The states of the machine, each with its begin.
 struct History {
     from: Vec<(f64, usize)>,
     end: f64,
 }
 
 impl History {
-    /// Semi-Markov: a state lasts exponentially, the next is drawn by the shares.
+    /// Draws a semi-Markov process: a state lasts exponentially, and the shares give the next one.
     fn draw(machine: &Machine, source: &mut Source) -> Self {
         let end = machine.bursts as f64 * machine.grid_s;
         let Stay::Grid(mean) = machine.stay else {
@@ -149,8 +148,8 @@ impl Machine {
         0
     }
 
-    /// Loops from `start` on: calls `each` with the state in the middle of the loop's
-    /// work, and its time. `noise` gives the time of a clean loop.
+    /// Runs loops from `start` on: calls `each` with the state in the middle of the loop's work,
+    /// and its time. `noise` gives the time of a clean loop.
     fn burst(
         &self,
         history: &History,
@@ -190,8 +189,8 @@ impl Machine {
         }
     }
 
-    /// One run. What the shares truly are is found out by walking through the same
-    /// history without noise from 20 places of each grid place.
+    /// Makes one run. The true shares come from the same history without noise, from 20 places of
+    /// each grid place.
     pub fn run(&self, source: &mut Source) -> Ran {
         let history = History::draw(self, source);
         let states = self.states.len();

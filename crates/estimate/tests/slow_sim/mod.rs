@@ -1,6 +1,5 @@
-//! A loop of activities beside a slow clock, with the truth known. It shares no
-//! code with the estimators: time is a real number of ticks, and a reading is
-//! its integer part.
+//! A loop of activities beside a slow clock, with known truth. It shares no code with the
+//! estimators: time is a real number of ticks, and a reading is its integer part.
 #![allow(
     dead_code,
     reason = "each test file compiles its own copy and uses a part"
@@ -18,7 +17,7 @@ impl Source {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// In [0, 1).
+    /// Returns a uniform number in [0, 1).
     pub fn uniform(&mut self) -> f64 {
         self.0.random::<f64>()
     }
@@ -35,13 +34,13 @@ impl Source {
     }
 }
 
-/// A loop: the durations of its activities in ticks, in their order, and the
-/// spread of one cycle's length (added to the last activity).
+/// A loop: the durations of its activities in ticks, in order, and the spread of one cycle's length
+/// (added to the last activity).
 pub struct SimulatedLoop {
     pub source: Source,
     pub parts: Vec<f64>,
     pub jitter: f64,
-    /// Where in time the loop is now, ticks.
+    /// Current time of the loop, ticks.
     pub now: f64,
 }
 
@@ -58,7 +57,7 @@ impl SimulatedLoop {
         }
     }
 
-    /// One cycle: the readings at each point, and at the end of the cycle.
+    /// Runs one cycle; returns the readings at each point, and at the end of the cycle.
     pub fn cycle(&mut self) -> Vec<i64> {
         let mut readings = vec![self.now.floor() as i64];
         let last = self.parts.len() - 1;
@@ -72,21 +71,21 @@ impl SimulatedLoop {
         readings
     }
 
-    /// Time passes outside the loop, ticks.
+    /// Lets time pass outside the loop, ticks.
     pub fn wait(&mut self, ticks: f64) {
         self.now += ticks;
     }
 }
 
-/// Five parts of a loop of `period` ticks; the third is the activity of 0.05.
+/// Returns five parts of a loop of `period` ticks; the third is the activity of 0.05.
 pub fn five_parts(period: f64) -> Vec<f64> {
     vec![0.3, 0.45, 0.05, 0.7, period - 1.5]
 }
 
-/// Which of [`five_parts`] is the activity.
+/// Index of the activity in [`five_parts`].
 pub const ACTIVITY: usize = 2;
 
-/// Exact binomial band of 1 false alarm in `1 / alarm` around `share` of `n`.
+/// Returns the exact binomial band of 1 false alarm in `1 / alarm` around `share` of `n`.
 pub fn band(n: u64, share: f64, alarm: f64) -> (u64, u64) {
     let mut ln_pmf = n as f64 * (1.0 - share).ln();
     let (mut below, mut lo, mut hi) = (0.0, None, n);

@@ -1,7 +1,7 @@
-//! Documents with impossible figures, through every renderer: none comes out.
+//! Documents with impossible figures, through every renderer: no impossible figure is shown.
 //!
-//! The documents are invented ones in which figures were set at random. What may come
-//! out is judged here by rules of this file's own, on JSON and on text.
+//! The documents are invented, with some figures set at random. Independent rules in this file
+//! check the results, on JSON and on text.
 
 use rand::{Rng, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -12,10 +12,11 @@ use undertick_report::{html, terminal};
 use super::invented;
 
 const DOCUMENTS: u64 = 10_000;
-/// Of these the page and the terminal's text are looked at, too, which takes longer.
+/// The page and the terminal's text are checked for one in this many documents, because that takes
+/// longer.
 const DRAWN_EVERY: u64 = 20;
 
-/// An invented report, some of whose figures are anything.
+/// Makes an invented report, some of whose figures are arbitrary.
 fn spoilt(seed: u64) -> Report {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut report = invented::six();
@@ -23,7 +24,7 @@ fn spoilt(seed: u64) -> Report {
     // Points may slow a program by more than 100 %.
     report.trace.perturbation = None;
     for interval in &mut report.intervals {
-        // What points cost may be below 0: a difference. It has a test of its own.
+        // The cost of points is a difference, and may be below 0. It has a separate test.
         interval.slowed = None;
         interval.on_cpu_ns = Some(1e6);
         interval.off_cpu_ns = Some(1e6);
@@ -36,7 +37,7 @@ fn spoilt(seed: u64) -> Report {
         let at = &places[rng.random_range(0..places.len())];
         *value.pointer_mut(at).unwrap() = anything(&mut rng, at);
     }
-    // Whole figures too large or too small: nothing is wrong with them by themselves.
+    // Whole estimates are too large or too small, which is not impossible by itself.
     let mut estimates = Vec::new();
     every_pointer(&value, &mut String::new(), &mut estimates);
     for _ in 0..rng.random_range(0..6) {
@@ -52,7 +53,7 @@ fn spoilt(seed: u64) -> Report {
     serde_json::from_value(value).unwrap()
 }
 
-/// Pointers to all estimates.
+/// Finds pointers to all estimates.
 fn every_pointer(value: &Value, at: &mut String, found: &mut Vec<String>) {
     if value["value"].is_number() && value["interval"].is_array() {
         found.push(at.clone());
@@ -77,7 +78,7 @@ fn every_pointer(value: &Value, at: &mut String, found: &mut Vec<String>) {
     }
 }
 
-/// Pointers to all numbers with a fraction.
+/// Finds pointers to all numbers with a fraction.
 fn floats(value: &Value, at: &mut String, found: &mut Vec<String>) {
     let mut deeper = |key: &str, value: &Value| {
         let length = at.len();
@@ -111,7 +112,7 @@ fn anything(rng: &mut impl Rng, at: &str) -> Value {
     }
 }
 
-/// What is wrong with this document, by the rules of issue and format.
+/// Returns what is wrong with this document, by the rules of the format.
 fn wrong(report: &Value) -> Vec<String> {
     let mut found = Vec::new();
     every_estimate(report, &mut String::new(), &mut found);
@@ -129,7 +130,7 @@ fn wrong(report: &Value) -> Vec<String> {
     found
 }
 
-/// Values lie in their intervals, wherever there is an estimate.
+/// Checks that values lie in their intervals, wherever there is an estimate.
 fn every_estimate(value: &Value, path: &mut String, found: &mut Vec<String>) {
     if let (Some(v), Some(interval)) = (value["value"].as_f64(), value["interval"].as_array()) {
         let (lo, hi) = (interval[0].as_f64(), interval[1].as_f64());
@@ -221,8 +222,8 @@ fn of_interval(i: &Value, say: &mut dyn FnMut(String)) {
     }
 }
 
-/// What is wrong with a text: bounds in the wrong order, times far below 0, shares above
-/// a whole.
+/// Returns what is wrong with a text: bounds in the wrong order, times far below 0, shares above a
+/// whole.
 fn wrong_text(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for part in text.split('[').skip(1) {
@@ -259,7 +260,7 @@ fn wrong_text(text: &str) -> Vec<String> {
     found
 }
 
-/// The text of a page without its tags, script and data.
+/// Returns the text of a page without its tags, script and data.
 fn shown(page: &str) -> String {
     let mut text = String::new();
     let mut rest = page;
@@ -303,7 +304,7 @@ fn none_leaves() {
             );
         }
         if seed % DRAWN_EVERY == 0 {
-            // Not gated before: the renderers see to it.
+            // The report was not filtered before: the renderers do it.
             let options = terminal::Options {
                 histograms: 400,
                 ..terminal::Options::default()
@@ -317,11 +318,11 @@ fn none_leaves() {
             }
         }
     }
-    // Were the documents all possible, nothing was tried.
+    // If all documents were possible, nothing would be tested.
     assert!(refused > DOCUMENTS as usize / 2, "{refused}");
 }
 
-/// What is possible stays as it is, bit by bit.
+/// A possible report stays unchanged, bit by bit.
 #[test]
 fn possible_reports_stay() {
     for report in [invented::one(), invented::six(), invented::many(300)] {
@@ -329,7 +330,7 @@ fn possible_reports_stay() {
     }
 }
 
-/// Text that says something impossible is seen by this file's own rules.
+/// The rules of this file detect impossible text.
 #[test]
 fn the_rules_see() {
     for text in ["mean -639 us", "1.4 ms\n[1.7, 1.2]", "share 120 %"] {

@@ -10,12 +10,12 @@ use ratatui::style::{Color, Modifier};
 use undertick_report::figures;
 use undertick_report::live::{Entry, Order, Recent, State, draw};
 
-/// What stands on a screen, line by line, without the spaces at its end.
+/// Returns the text of a screen, line by line, without the spaces at its end.
 fn lines(state: &State, width: u16, height: u16) -> Vec<String> {
     let cells = cells(state, width, height);
     let line = |y: u16| {
         let row = &cells[usize::from(y * width)..usize::from((y + 1) * width)];
-        // A wide character takes two cells; the second one holds nothing.
+        // A wide character takes two cells; the second one is empty.
         let mut text = String::new();
         let mut skip = 0;
         for cell in row {
@@ -95,7 +95,7 @@ fn eighty_by_twenty_four_and_two_hundred_by_fifty() {
     }
 }
 
-/// Whatever the size: a figure stands there whole or not at all, with its interval.
+/// At any size a figure is shown whole or left out, with its interval.
 #[test]
 fn no_figure_is_cut() {
     let state = usual();
@@ -123,7 +123,7 @@ fn no_figure_is_cut() {
                 .map(figures::figure)
                 .map(|f| (f.value_and_unit().replace('\u{a0}', " "), f.interval()))
                 .collect();
-            // Every interval that stands there is one of them, under its own value.
+            // Every interval on the screen is one of them, under its value.
             assert!(below.len() >= 2, "{width}: {below:?}");
             let values: Vec<&String> = (above.iter())
                 .filter(|text| known.iter().any(|(value, _)| value == *text))
@@ -146,7 +146,7 @@ fn no_figure_is_cut() {
     }
 }
 
-/// There is something sensible on any screen, and nothing panics.
+/// Any screen shows something sensible, and nothing panics.
 #[test]
 fn every_size() {
     let many = (0..300).map(|i| entry(&format!("section {i}"), 100.0 + f64::from(i), 1000, 10.0));
@@ -175,7 +175,7 @@ fn every_size() {
     assert!(small.contains("60x12 at least"), "{small}");
 }
 
-/// Names that would steer the screen, or are wider than it.
+/// Names that would control the screen, or are wider than it.
 #[test]
 fn hostile_names_stay_in_their_place() {
     let entries = NASTY_NAMES
@@ -229,7 +229,7 @@ fn what_was_looked_at_is_said() {
         text.contains("last 4.90 s, 3.1 % of the time looked at "),
         "{text}"
     );
-    // Rates are about; of a cut section it is said.
+    // Rates are approximate; a cut span has a mark.
     assert!(
         text.contains(" ~40.1 k ") && text.contains(" ~182 "),
         "{text}"
@@ -247,7 +247,7 @@ fn what_was_looked_at_is_said() {
         whole.contains("every event looked at") && !whole.contains('~'),
         "{whole}"
     );
-    // Where estimating takes long the figures are not of the last moment.
+    // If estimating takes long, the figures are not of the last moment.
     state.recent.as_mut().unwrap().until_s = 3_720.0;
     let old = lines(&state, 80, 24).join("\n");
     assert!(
@@ -278,7 +278,7 @@ fn order_and_place() {
         entry("slow", 5_000.0, 10, 1.0),
         entry("a third", 300.0, 100, 200.0),
     ];
-    // Of invented figures this one is not made to agree.
+    // The totals of these invented figures need not agree with the rest.
     for (entry, total) in entries.iter_mut().zip([1e4, 5e4, 3e4]) {
         entry.interval.total_ns = Some(total);
     }
@@ -300,7 +300,7 @@ fn order_and_place() {
         ]
     );
     assert_eq!(state.order, Order::Total);
-    // More than there is room for: as far down as there are some.
+    // More than there is room for: the view scrolls only as far as there are entries.
     let many = (0..40).map(|i| entry(&format!("section {i:02}"), 100.0, 1000, f64::from(100 - i)));
     let mut state = self::state(many.collect());
     state.order = Order::Rate;

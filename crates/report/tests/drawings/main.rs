@@ -1,5 +1,5 @@
-//! What is drawn of invented reports. One program for all of it: the documents' readers
-//! and writers are compiled once.
+//! Drawings of invented reports. They are one program, so that the documents' readers and writers
+//! are compiled once.
 
 mod impossible;
 mod invented;

@@ -1,6 +1,6 @@
 //! The HTML page: complete, self-contained, harmless.
 //!
-//! The pages are also written to the target directory, to be looked at.
+//! The pages are also written to the target directory, for inspection.
 
 use undertick_report::document::{Report, without_impossible};
 use undertick_report::html::{Beside, render, render_beside};
@@ -13,8 +13,7 @@ fn keep(name: &str, page: &str) {
     std::fs::write(path, page).expect("the target directory can be written to");
 }
 
-/// The document inside the page, and the document as such, both read by the
-/// same parser.
+/// Asserts that the document inside the page is the document, both read by the same parser.
 fn assert_embedded(page: &str, report: &Report) {
     let begin = "<script type=\"application/json\" id=\"report\">";
     let json = page.split(begin).nth(1).unwrap();
@@ -59,7 +58,7 @@ fn the_page_loads_nothing() {
         invented::report(vec![]),
     ] {
         let page = render(&report);
-        // The book is a link: followed by who clicks on it, not by the page.
+        // The book is a link, which only a click follows.
         let rest = page.replace("<a href=\"https://github.com/undertick/", "");
         for needle in [
             "http://", "https://", "//cdn", "src=", "@import", "url(", "<link", "<iframe",
@@ -70,8 +69,8 @@ fn the_page_loads_nothing() {
     }
 }
 
-/// Start tags of a page, the way a browser sees them: what is inside scripts,
-/// styles and comments is not looked at.
+/// Returns the start tags of a page, as a browser sees them: the contents of scripts, styles and
+/// comments are skipped.
 fn start_tags(page: &str) -> Vec<String> {
     let mut tags = Vec::new();
     let mut rest = page;
@@ -94,7 +93,7 @@ fn start_tags(page: &str) -> Vec<String> {
     tags
 }
 
-/// No tag but ours, no attribute that runs anything, no script but ours.
+/// Asserts that there are only known tags, no attribute that runs code, and only the known script.
 fn assert_harmless(page: &str) {
     let known = [
         "html", "head", "meta", "title", "style", "body", "header", "div", "h1", "button", "p",
@@ -114,7 +113,7 @@ fn assert_harmless(page: &str) {
         }
     }
     assert_eq!(scripts, 2, "the document and our own script");
-    // The browser would end a script at the first of these, wherever it stands.
+    // A browser would end a script at the first of these, wherever it is.
     assert_eq!(page.matches("</script").count(), 2);
     assert!(!page.contains("<!--"));
     for c in page.chars().filter(|c| *c != '\n') {
@@ -141,7 +140,7 @@ fn hostile_names_stay_text() {
     let page = render(&report);
     keep("nasty.html", &page);
     assert_harmless(&page);
-    // The names are all there, as text, and unchanged in the document.
+    // The names are all shown as text, and are unchanged in the document.
     assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert!(page.contains("{{style}} {{data}} $&amp;"));
     assert_embedded(&page, &report);
@@ -178,7 +177,7 @@ fn figures_carry_the_number_they_sort_by() {
     assert!(!text.contains("NaN") && !text.contains("inf\""));
 }
 
-/// The panel says the modes in words; the script gets them in the document.
+/// The panel describes the modes in words; the script gets them in the document.
 #[test]
 fn several_modes_are_on_the_page() {
     let report = invented::report(vec![invented::two_modes()]);
@@ -190,7 +189,7 @@ fn several_modes_are_on_the_page() {
     assert!(!render(&invented::one()).contains("<dt>modes</dt>"));
 }
 
-/// A second of two threads: for the tests in a browser (`web/tests`).
+/// A second of two threads, for the tests in a browser (`web/tests`).
 #[test]
 fn a_timeline_is_words_a_table_and_a_document_of_its_own() {
     let report = invented::six();

@@ -1,4 +1,4 @@
-//! The terminal report: it fits, it says what it must, it is harmless.
+//! The terminal report: it fits, is complete, and is harmless.
 
 use undertick_report::document::Reads;
 use undertick_report::terminal::{Options, histogram, render};
@@ -117,7 +117,7 @@ fn a_histogram_of_nothing_is_not_drawn() {
     assert!(histogram(&invented::interval("work", 400.0, 1_000), 100).is_some());
 }
 
-/// Small enough to be read: what a newcomer sees of one interval.
+/// The report of one interval is short enough for a new user.
 #[test]
 fn the_whole_of_a_small_report() {
     let options = Options {
@@ -136,7 +136,7 @@ fn the_share_of_an_enclosing_interval_stands_with_its_interval() {
         .lines()
         .find(|line| line.starts_with("prepare") && line.contains("transaction"))
         .unwrap_or_else(|| panic!("no share of prepare in:\n{text}"));
-    // 0.124 from 2 % below, 0.1215, to 2.6 % above, 0.1272; bounds go outwards.
+    // 0.124 from 2 % below, 0.1215, to 2.6 % above, 0.1272; bounds are rounded outwards.
     assert!(
         row.contains("12.4 %") && row.contains("[12.1, 12.8]"),
         "{row}"
@@ -148,7 +148,7 @@ fn the_share_of_an_enclosing_interval_stands_with_its_interval() {
     assert!(shares(&text) && !shares(&render(&invented::one(), Options::default())));
 }
 
-/// Two modes: said in words, and their rows marked; one mode: nothing of the kind.
+/// Two modes are described in words, and their rows marked; one mode is not.
 #[test]
 fn several_modes_are_said_and_marked() {
     let interval = invented::two_modes();

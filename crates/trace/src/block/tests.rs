@@ -57,7 +57,7 @@ fn anything_comes_back() {
     let mut state = 1;
     for length in [1, 2, 127, 128, 129, 1000, 8192] {
         for shift in [0, 8, 20, 40, 63] {
-            // Few and many different keys; small and huge steps, also backward.
+            // Few and many different keys; small, huge and backward steps.
             let records: Vec<[u64; 2]> = (0..length)
                 .map(|_| {
                     [

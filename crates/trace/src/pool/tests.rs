@@ -19,14 +19,14 @@ fn pool() -> (tempfile::TempDir, SessionDir, Pool) {
     (parent, dir, pool)
 }
 
-/// Takes one as a thread does, ready ones first.
+/// Takes one as a thread does: ready ones first.
 fn taken(pool: &Pool, queues: [Queue; 2]) -> Option<u32> {
     queues
         .into_iter()
         .find_map(|queue| take(&pool.map().line(queue)))
 }
 
-/// Makes a ring of that many segments; returns its head and the segments.
+/// Makes a ring of `segments` segments; returns its head and the segments.
 fn ring(pool: &Pool, segments: u32) -> (u32, Vec<u32>) {
     let head = taken(pool, [Queue::HeadsReady, Queue::Heads]).unwrap();
     let memory = pool.map().ring(head, 8192);
@@ -53,7 +53,7 @@ fn free(pool: &Pool) -> (usize, usize) {
     (pool.heads.free(), pool.segments.free())
 }
 
-/// A word of the file, as a program writes it.
+/// Returns a word of the file, as a program writes it.
 fn word(pool: &Pool, at: usize) -> &AtomicU64 {
     // SAFETY: within the pool, aligned.
     unsafe {
@@ -72,7 +72,7 @@ fn heads_at() -> usize {
     SHAPE.heads_at() as usize
 }
 
-/// All are handed out once, ready ones first and with pages, and come back as new.
+/// Each is handed out once, ready ones first and with pages, and comes back as new.
 #[test]
 fn what_is_given_back_is_handed_out_again() {
     let (_parent, _dir, mut pool) = pool();
@@ -86,7 +86,7 @@ fn what_is_given_back_is_handed_out_again() {
     pool.look();
     assert_eq!((free(&pool), pool.segments()), ((5, 50), (30, 80)));
     assert_eq!(pool.new_heads(), [head]);
-    // What was taken without pages gets them, unless they are taken too fast.
+    // A segment that was taken without pages gets them, unless segments are taken too fast.
     pool.prepare(100);
     assert_eq!(written(&pool, segments[29]), 0);
     pool.prepare(100);
@@ -111,8 +111,8 @@ fn what_is_given_back_is_handed_out_again() {
     assert_eq!(all, (0..80).collect::<Vec<_>>());
 }
 
-/// A ring names a segment each time that it uses it again. It is returned once, though other
-/// threads take what has been returned while the rest is read.
+/// A ring names a segment each time that it reuses it. The segment is returned once, although other
+/// threads take returned segments while the rest is read.
 #[test]
 fn what_a_ring_has_used_twice_comes_back_once() {
     let (_parent, _dir, mut pool) = pool();
@@ -161,7 +161,7 @@ fn what_a_ring_has_used_twice_comes_back_once() {
 }
 
 /// A program writes arbitrary data into the queues and its table. Nothing is handed out that
-/// another program has, and nothing is taken from that program.
+/// another program owns, and that program loses nothing.
 #[test]
 fn nothing_in_the_pool_is_believed() {
     let (_parent, _dir, mut pool) = pool();
@@ -177,7 +177,7 @@ fn nothing_in_the_pool_is_believed() {
     }
     memory.store_head(64 * SEGMENT_BYTES, Ordering::Relaxed);
     pool.give_back(hostile, &memory);
-    // What it no longer named is lost; the rest is unchanged.
+    // The segments that it no longer names are lost; the rest is unchanged.
     assert_eq!(free(&pool), (5, 80 - 4));
     assert!(theirs.iter().all(|&segment| pool.is_of(segment, victim)));
     assert!(
@@ -188,7 +188,7 @@ fn nothing_in_the_pool_is_believed() {
             .flatten()
             .any(|at| *at == own[0])
     );
-    // Numbers that were handed out already, in the queue again.
+    // The queue again contains numbers that were handed out already.
     let entries = SHAPE.entries_at(Queue::SegmentsReady);
     for place in 0..40 {
         let both = u64::from(theirs[0]) << 32 | u64::from(theirs[0]);
@@ -198,7 +198,7 @@ fn nothing_in_the_pool_is_believed() {
     assert!(pool.is_of(theirs[0], victim));
     pool.give_back(victim, &pool.map().ring(victim, 8192));
     assert_eq!(free(&pool), (6, 79));
-    // Impossible counts: nothing more is put in, and nothing waits.
+    // With impossible counts nothing more is put in, and nothing waits.
     for (at, value) in [(pool::OFF_TAKEN, u64::MAX), (pool::OFF_PUT, 3)] {
         word(&pool, pool::OFF_QUEUES + 2 * pool::QUEUE_BYTES + at).store(value, Ordering::Relaxed);
     }
@@ -206,8 +206,8 @@ fn nothing_in_the_pool_is_believed() {
     pool.prepare(10);
 }
 
-/// A recorder that resumes after one that was killed finds what is free in the queues, and the
-/// rest in the rings.
+/// A recorder that resumes after one that was killed finds the free segments in the queues, and the
+/// others in the rings.
 #[test]
 fn a_killed_recorder_leaves_its_queues() {
     let (_parent, dir, mut pool) = pool();

@@ -1,4 +1,4 @@
-//! Programs that run already when a recorder attaches, and that report what they wrote.
+//! Programs that run before a recorder attaches, and that report what they wrote.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use undertick_trace::{Overflow, TraceError};
 
 use super::{Row, payloads, program, request, rows, settings};
 
-/// What a program says it wrote, by thread and event.
+/// The counts of events that a program reports, by thread and event.
 pub type Said = BTreeMap<(i32, i32), u64>;
 
 /// A program that executes commands from its standard input.
@@ -39,7 +39,7 @@ impl Program {
         Self::start(&mut Command::new(program("attach.c", &[])))
     }
 
-    /// This file, as the program below.
+    /// Starts this test file as the Rust program.
     pub fn rust() -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
@@ -57,7 +57,7 @@ impl Program {
         writeln!(stdin, "{command}").unwrap();
     }
 
-    /// Has it do something, and waits until it has.
+    /// Sends it a command, and waits until it is done.
     pub fn tell(&mut self, command: &str) -> Said {
         self.send(command);
         let mut said = Said::new();
@@ -78,7 +78,7 @@ impl Program {
         }
     }
 
-    /// Several things.
+    /// Sends it several commands.
     pub fn does(&mut self, commands: &[&str]) -> Said {
         let mut all = Said::new();
         for command in commands {
@@ -97,7 +97,7 @@ impl Drop for Program {
     }
 }
 
-/// Records `program` while `work` is being done, ends with Ctrl-C.
+/// Records `program` while `work` runs, then ends the recording as by Ctrl-C.
 pub fn recorded<R>(
     trace: &Path,
     program: &mut Program,
@@ -122,13 +122,13 @@ pub fn recorded<R>(
     })
 }
 
-/// All that was said is there, in order, and nothing else.
+/// Asserts that all reported events are there, in order, and no others.
 pub fn assert_complete(trace: &Path, said: &Said) -> (Manifest, Vec<Row>) {
     let (manifest, rows) = rows(trace);
     assert_eq!(manifest.lost, 0, "{:?}", manifest.warnings);
     let mut full = said.clone();
     full.retain(|key, _| key.1 != 3); // sampled
-    // A section is two records.
+    // A span has two records.
     for (_, count) in full.iter_mut().filter(|(key, _)| key.1 == 4) {
         *count *= 2;
     }
@@ -157,7 +157,7 @@ pub fn assert_complete(trace: &Path, said: &Said) -> (Manifest, Vec<Row>) {
     (manifest, rows)
 }
 
-/// No session is left behind.
+/// Asserts that no session is left behind.
 pub fn assert_nothing_left(before: &[String]) {
     assert_eq!(sessions(), before);
 }
@@ -179,7 +179,8 @@ pub fn uid() -> u32 {
     unsafe { libc::getuid() }
 }
 
-/// KiB that the process holds in files of sessions, and how many such mappings.
+/// Returns the KiB of session files that the process has in memory, and the number of such
+/// mappings.
 pub fn ring_memory(pid: i32) -> (u64, usize) {
     let smaps = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
     let (mut kib, mut mappings, mut inside) = (0, 0, false);
@@ -200,7 +201,7 @@ pub fn ring_memory(pid: i32) -> (u64, usize) {
     (kib, mappings)
 }
 
-/// What a program does: its threads that stay, one that comes and goes, children.
+/// Commands to a program: its permanent threads, one that comes and goes, children.
 pub const ALL: [&str; 6] = [
     "events 30000",
     "main 20000",

@@ -1,4 +1,4 @@
-//! Recordings of `kernel.c`, and what it says of itself.
+//! Recordings of `kernel.c`, and the program's report about itself.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub const OUTER: i32 = 1;
 pub const INNER: i32 = 2;
 pub const STEP: i32 = 3;
 
-/// A line of the program: its word, thread and numbers.
+/// A line of the program's report: its word, thread and numbers.
 #[derive(Debug)]
 pub struct Said {
     pub word: String,
@@ -39,7 +39,7 @@ impl Recorded {
         self.rows.iter().filter(|row| row.mode == 1)
     }
 
-    /// Time of a thread's user event with that payload.
+    /// Returns the time of a thread's user event with that payload.
     pub fn stamp(&self, tid: i32, event: i32, payload: i64) -> i64 {
         let found = self.rows.iter().find(|row| {
             row.mode == 0 && (row.tid, row.event, row.payload) == (tid, event, payload)
@@ -49,7 +49,7 @@ impl Recorded {
             .ts
     }
 
-    /// Rows of a thread between its stamps `event` 0 and 1.
+    /// Returns the rows of a thread between its stamps `event` 0 and 1.
     pub fn between(&self, tid: i32, event: i32) -> Vec<&Row> {
         let (from, to) = (self.stamp(tid, event, 0), self.stamp(tid, event, 1));
         (self.kernel())
@@ -57,7 +57,8 @@ impl Recorded {
             .collect()
     }
 
-    /// Share of the time between its stamps that a thread had its CPU, as the switches tell.
+    /// Returns the share of the time between its stamps that a thread was on a CPU, by its
+    /// switches.
     pub fn share_on_cpu(&self, tid: i32, event: i32) -> f64 {
         let (from, to) = (self.stamp(tid, event, 0), self.stamp(tid, event, 1));
         let (mut since, mut on) = (Some(from), 0);
@@ -72,7 +73,7 @@ impl Recorded {
         on as f64 / (to - from) as f64
     }
 
-    /// Switches out between the stamps: all, and those that were no preemption.
+    /// Counts the switches out between the stamps: all, and those that were no preemption.
     pub fn switches(&self, tid: i32, event: i32) -> (i64, i64) {
         let out: Vec<_> = (self.between(tid, event).into_iter())
             .filter(|row| row.kind == Kind::SwitchOut as i8)
@@ -86,13 +87,13 @@ pub fn recorded(words: &[&str], wanted: Wanted) -> Recorded {
     recorded_with(words, |request| request.kernel = wanted)
 }
 
-/// As [`recorded`], with the request changed.
+/// As [`recorded`], after changing the request.
 pub fn recorded_with(words: &[&str], change: impl FnOnce(&mut Request)) -> Recorded {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("k.ut");
     let said = dir.path().join("said");
     let binary = program("kernel.c", &[]);
-    // The shell only redirects: the program takes its place.
+    // The shell only redirects, and the program replaces it.
     let mut command = vec![
         "sh",
         "-c",
@@ -127,7 +128,7 @@ pub fn read(trace: &Path, said: &Path) -> Recorded {
     }
 }
 
-/// Whether a source of switches runs here; says so if none does.
+/// Returns whether a source of switches runs here; otherwise prints that the test is skipped.
 pub fn has_switches(recorded: &Recorded) -> bool {
     let kernel = recorded.manifest.kernel.as_ref().unwrap();
     let has = (kernel.sources.iter()).any(|s| s.used && s.tells.iter().any(|t| t == "switch_out"));
@@ -137,8 +138,8 @@ pub fn has_switches(recorded: &Recorded) -> bool {
     has
 }
 
-/// The kernel's account of a thread's switches lies between what the rows say of
-/// the inner and of the outer stretch.
+/// Asserts that the kernel's count of a thread's switches lies between the numbers of rows in the
+/// inner and in the outer stretch.
 pub fn assert_accounted(recorded: &Recorded, word: &str) {
     let said = recorded.said(word);
     let (waits, others) = (said.numbers[0], said.numbers[1]);
@@ -162,7 +163,7 @@ pub fn assert_sound(recorded: &Recorded) {
     assert_eq!((kernel.lost, kernel.losses_not_counted), (0, 0));
     assert!(rows.windows(2).all(|two| two[0].ts <= two[1].ts));
     assert!(rows.iter().all(|row| row.ring == -1));
-    // All of them before the user's.
+    // The kernel's rows come before the user's.
     assert!(recorded.rows[..rows.len()].iter().all(|row| row.mode == 1));
     assert_eq!(manifest.events as usize, recorded.rows.len() - rows.len());
     let balance = kernel.balance.unwrap();
@@ -171,7 +172,7 @@ pub fn assert_sound(recorded: &Recorded) {
         (0, 0),
         "{balance:?}"
     );
-    // The program's processes and no other, the recorder's least of all.
+    // Only the program's processes have rows: no other process, nor the recorder.
     let of_program = |pid: i32| {
         let mut said = recorded.said.iter();
         said.any(|said| ["main", "child"].contains(&said.word.as_str()) && said.tid == pid)
@@ -181,14 +182,14 @@ pub fn assert_sound(recorded: &Recorded) {
     }
 }
 
-/// What the manifest states as the bound on the rows' times.
+/// Returns the manifest's bound on the error of the rows' times.
 pub fn error_ticks(manifest: &Manifest) -> i64 {
     let error_ns = manifest.kernel.as_ref().unwrap().error_ns;
     assert!(error_ns < 100_000.0, "{error_ns}");
     (error_ns / manifest.clock.ns_per_tick()).ceil() as i64
 }
 
-/// The source of that name, where it ran.
+/// Returns the source of that name, where it ran.
 pub fn source<'a>(kernel: &'a Kernel, name: &str) -> Option<&'a KernelSource> {
     let source = kernel.sources.iter().find(|source| source.name == name)?;
     if !source.used {

@@ -1,4 +1,4 @@
-//! Recordings of `flight.c`, and what it counts in memory that survives it.
+//! Recordings of `flight.c`, and the memory in which it counts, which survives it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ pub const ENDED: usize = 509;
 pub const WRITTEN: usize = 510;
 pub const PID: usize = 511;
 
-/// What the program counts in.
+/// The memory in which the program counts.
 pub struct Cells(File);
 
 impl Cells {
@@ -27,7 +27,7 @@ impl Cells {
         Self(file)
     }
 
-    /// Those of another process.
+    /// Opens the cells of another process.
     pub fn open(path: &Path) -> Self {
         Self(File::options().read(true).write(true).open(path).unwrap())
     }
@@ -42,7 +42,7 @@ impl Cells {
         (self.0.write_all_at(&value.to_le_bytes(), 8 * cell as u64)).unwrap();
     }
 
-    /// The command of a program that counts here.
+    /// Returns the command of a program that counts in these cells.
     pub fn command(&self, words: &[&str]) -> Vec<String> {
         let binary = program("flight.c", &[]);
         let path = format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd());
@@ -55,7 +55,7 @@ impl Cells {
         command
     }
 
-    /// Ends the program of a test that fails, which would wait for its end.
+    /// Ends the program if the test fails; otherwise the test would wait for it.
     pub fn stop_if_failed(&self) -> impl Drop + '_ {
         struct Stop<'a>(&'a Cells);
         impl Drop for Stop<'_> {
@@ -68,7 +68,7 @@ impl Cells {
         Stop(self)
     }
 
-    /// Waits until a cell has at least that.
+    /// Waits until a cell has at least that value.
     #[track_caller]
     pub fn wait_for(&self, cell: usize, least: u64) {
         let end = Instant::now() + Duration::from_secs(60);
@@ -78,7 +78,7 @@ impl Cells {
         }
     }
 
-    /// What each of so many threads has written: its number and the count.
+    /// Returns, for each of `threads` threads, its id and the count of its events.
     pub fn written(&self, threads: usize) -> Vec<(i32, u64)> {
         (0..threads)
             .map(|t| (self.load(4 * t + 1) as i32, self.load(4 * t)))
@@ -86,7 +86,7 @@ impl Cells {
     }
 }
 
-/// Event `i` of a thread that writes on.
+/// Returns the number of an event of a thread that writes without end.
 pub fn number_of(row: &Row) -> i64 {
     match row.event {
         1 => {
@@ -103,7 +103,7 @@ pub fn number_of(row: &Row) -> i64 {
     }
 }
 
-/// Numbers of a thread's events, in the order of the trace; gaps left out.
+/// Returns the numbers of a thread's events in the order of the trace, without gaps.
 pub fn numbers_of(rows: &[Row], tid: i32) -> Vec<i64> {
     (rows.iter())
         .filter(|row| row.tid == tid && row.kind != Kind::Gap as i8)
@@ -111,7 +111,7 @@ pub fn numbers_of(rows: &[Row], tid: i32) -> Vec<i64> {
         .collect()
 }
 
-/// The accounts of the rings add up to what is in the trace.
+/// Asserts that the accounts of the rings add up to the contents of the trace.
 pub fn assert_accounts(manifest: &Manifest, rows: &[Row]) {
     let mut by = BTreeMap::<i32, (u64, i64)>::new();
     for row in rows.iter().filter(|row| row.mode == 0) {
@@ -134,7 +134,7 @@ pub fn assert_accounts(manifest: &Manifest, rows: &[Row]) {
     assert_eq!(manifest.events, all);
 }
 
-/// What was said of a trace when it was made is what stands in it.
+/// Asserts that a trace has the manifest that was returned when it was made.
 pub fn assert_same(one: &Manifest, other: &Manifest) {
     assert!(one.rings == other.rings, "the accounts of rings differ");
     assert_eq!(

@@ -1,6 +1,5 @@
 #![allow(dead_code, reason = "each test program uses a part")]
-//! What the recording tests share: compiling the C programs, recording them,
-//! reading the rows back.
+//! Common code of the recording tests: compiling the C programs, recording them, reading the rows.
 
 pub mod attach_target;
 pub mod evidence;
@@ -28,14 +27,14 @@ use undertick_trace::record::{Request, record};
 use undertick_trace::session::Settings;
 use undertick_trace::{Overflow, TraceError, schema};
 
-/// Recording reaps every child of the process: one test at a time.
+/// Serialises the tests, because a recording reaps every child of the process.
 pub fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Where the heads of rings lie in a session's pool (docs/format.md, section 3).
+/// Returns the offsets of the rings' heads in a session's pool (docs/format.md, section 3).
 pub fn heads_of(pool: &File) -> Vec<u64> {
     let word = |at: u64, bytes: usize| {
         let mut found = [0; 8];
@@ -51,7 +50,7 @@ pub fn heads_of(pool: &File) -> Vec<u64> {
         .collect()
 }
 
-/// A compiled test program; hold [`alone`] before.
+/// Compiles a test program; hold [`alone`] before.
 pub fn program(source: &str, arguments: &[&str]) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
@@ -78,7 +77,7 @@ pub fn program(source: &str, arguments: &[&str]) -> PathBuf {
     out
 }
 
-/// A function of a C library, for a program that records by the Rust crate.
+/// Returns a function of a C library, for a program that records by the Rust crate.
 pub fn function_of(library: &Path, name: &CStr) -> *mut c_void {
     let path = CString::new(library.as_os_str().as_bytes()).unwrap();
     // SAFETY: both texts end with zero.
@@ -91,15 +90,15 @@ pub fn function_of(library: &Path, name: &CStr) -> *mut c_void {
     function
 }
 
-/// The event that such a library calls.
+/// Records an event for such a library.
 pub extern "C" fn record_for_c(event: u16, payload: u32) {
     undertick::event(event, payload);
 }
 
-/// Variable by which a test file's test `rust_program` is a program, and what it does.
+/// Variable that makes a test file's test `rust_program` a program; its value is what to do.
 pub const AS_PROGRAM: &str = "UNDERTICK_TEST_PROGRAM";
 
-/// The command that runs this test file as a program that does `what`.
+/// Returns the command that runs this test file as a program that does `what`.
 pub fn as_rust_program(what: &str) -> Vec<String> {
     let set = format!("{AS_PROGRAM}={what}");
     let binary = std::env::current_exe().unwrap();
@@ -156,7 +155,7 @@ pub fn run(trace: &Path, command: &[&str], settings: Settings) -> Result<Manifes
 pub struct SmallDisk(pub PathBuf);
 
 impl SmallDisk {
-    /// `None` where that cannot be made.
+    /// Returns `None` where it cannot be mounted.
     pub fn mount(parent: &Path, size: &str) -> Option<Self> {
         let place = parent.join("small");
         std::fs::create_dir(&place).unwrap();
@@ -178,7 +177,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// One row, as the trace has it.
+/// One row of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     pub ts: i64,
@@ -227,7 +226,7 @@ pub fn rows(trace: &Path) -> (Manifest, Vec<Row>) {
     (trace.manifest, rows)
 }
 
-/// Payloads by thread and event, in the order of the trace, gaps left out.
+/// Returns the payloads by thread and event, in the order of the trace, without gaps.
 pub fn payloads(rows: &[Row]) -> BTreeMap<(i32, i32), Vec<i64>> {
     let mut by = BTreeMap::<(i32, i32), Vec<i64>>::new();
     for row in rows
@@ -241,17 +240,17 @@ pub fn payloads(rows: &[Row]) -> BTreeMap<(i32, i32), Vec<i64>> {
     by
 }
 
-/// What was left of a program that was killed.
+/// The remains of a program that was killed.
 pub struct Killed {
     pub round: usize,
     pub manifest: Manifest,
     pub rows: Vec<Row>,
-    /// Of each of its threads: its id, and what it had counted.
+    /// The id of each of its threads, and the thread's count.
     pub published: Vec<(i32, u64)>,
 }
 
-/// Records a program whose threads count what they do in memory that survives
-/// it, kills it after a while, so many times.
+/// Records, `rounds` times, a program whose threads count their events in memory that survives it,
+/// and kills it after a while.
 pub fn killed(source: &str, rounds: usize, mut check: impl FnMut(&Killed)) {
     let binary = program(source, &[]);
     let mut state = 0x2545_f491_4f6c_dd1du64;

@@ -1,5 +1,5 @@
-//! Recorders in processes of their own, which can be killed: a test file that has them
-//! has a test `recorder` that calls [`act_as_recorder`].
+//! Recorders in separate processes, which can be killed. A test file that uses them has a test
+//! `recorder` that calls [`act_as_recorder`].
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,10 +14,10 @@ use undertick_trace::resume::{clock_of, resume};
 
 use super::{request, settings};
 
-/// Variable by which a test file is a recorder.
+/// Variable that makes a test file a recorder.
 pub const ROLE: &str = "UNDERTICK_TEST_RECORDER";
 
-/// Records if this process is to be a recorder; then it does not return.
+/// Records if this process is to be a recorder; in that case it does not return.
 pub fn act_as_recorder() {
     let Ok(role) = std::env::var(ROLE) else {
         return;
@@ -52,10 +52,10 @@ pub fn act_as_recorder() {
     std::process::exit(0);
 }
 
-/// How the recorders of a trace are set.
+/// Settings of the recorders of a trace.
 pub struct Recorders {
     pub trace: PathBuf,
-    /// Where their sessions are, and nobody else's.
+    /// Directory of their sessions, which no other recorder uses.
     shared: tempfile::TempDir,
     settings: [String; 3],
 }
@@ -79,12 +79,12 @@ impl Recorders {
         self.start_with(":", what, words)
     }
 
-    /// The same, after a command of the shell, such as one that sets limits.
+    /// As `start`, after a command of the shell, such as one that sets limits.
     pub fn start_with(&self, before: &str, what: &str, words: &[String]) -> Recorder {
         Recorder(self.command(before, what, words).spawn().unwrap())
     }
 
-    /// The same, of one that is refused: what it says.
+    /// As `start_with`, for a recorder that is refused; returns its message.
     pub fn fails(&self, before: &str, what: &str, words: &[String]) -> String {
         let done = self.command(before, what, words).output().unwrap();
         assert!(!done.status.success());
@@ -106,7 +106,7 @@ impl Recorders {
         command
     }
 
-    /// Session directories that they have left.
+    /// Returns the number of session directories that they have left.
     pub fn sessions(&self) -> usize {
         std::fs::read_dir(self.shared.path()).unwrap().count()
     }
@@ -116,7 +116,7 @@ impl Recorders {
     }
 }
 
-/// A recorder, or a program: not there any more when the test is over.
+/// A recorder or a program; it is ended when the test is over.
 pub struct Recorder(pub Child);
 
 impl Recorder {
@@ -156,8 +156,8 @@ pub fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// Bytes of the whole raw blocks that a recorder has written: one that was killed while it
-/// wrote may leave a part of a block, which nobody reads.
+/// Returns the bytes of the whole raw blocks that a recorder has written. A recorder that was
+/// killed while it wrote may leave a part of a block, which no reader uses.
 pub fn raw_bytes(trace: &Path) -> u64 {
     let raw = std::fs::read(trace.join("raw.utb")).unwrap_or_default();
     let mut whole = 0;

@@ -1,6 +1,6 @@
-/* A program that runs on while recorders come and go. It does what it is told on
- * standard input, and says what it wrote, so that the test need not trust the
- * recorder for it: lines "tid EVENT COUNT", then "done". Its workers stay. */
+/* A program that runs on while recorders come and go. It executes commands from standard input
+ * and reports what it wrote, so that the test need not trust the recorder: lines "tid EVENT
+ * COUNT", then "done". Its workers are permanent. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ static void events(int event) {
     said(event, n);
 }
 
-/* Spans that are sampled, in the middle of some that are not, of every kind. */
+/* Sampled spans of every kind, inside spans that are not sampled. */
 static void spans(void) {
     unsigned long i;
     for (i = 0; i < n; i++) {
@@ -101,7 +101,7 @@ static void storm(void) {
     stop = 0;
 }
 
-/* A library with a recorder, and so a door, of its own. */
+/* A library with a recorder, and so an attach page. */
 static void library_does(const char *what, const char *path) {
     static void *library;
     void (*record)(unsigned long);

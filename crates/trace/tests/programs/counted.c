@@ -1,10 +1,10 @@
-/* Programs that say exactly what they published, for counts.rs.
+/* Programs that report exactly what they published, for counts.rs.
  *
- * kills CHILDREN SEED CELLS: children of eight threads each, one after the other, each
- * killed at a random moment. Thread T of child C counts in CELLS, 16 bytes from
- * 16 * (8 * C + T) on, after each event: how many, and who it is.
+ * kills CHILDREN SEED CELLS: children of eight threads each, one after the other, each killed at
+ * a random moment. Thread T of child C counts in CELLS, 16 bytes from 16 * (8 * C + T) on, after
+ * each event: the count, and the thread's id.
  *
- * saturate THREADS MILLISECONDS: as fast as it goes; lines "tid COUNT". */
+ * saturate THREADS MILLISECONDS: writes as fast as possible; lines "tid COUNT". */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static void *count(void *at) {
     uint64_t i;
     cell[1] = (uint64_t)syscall(SYS_gettid);
     for (i = 0;; i++) {
-        /* Both halves say which it is: a torn one shows. */
+        /* Both halves have the number, so that a torn event shows. */
         if (i % 3 == 2) ut_event64(2, i << 32 | (uint32_t)~i);
         else ut_event(1, (uint32_t)i);
         __atomic_store_n(&cell[0], i + 1, __ATOMIC_RELEASE);
@@ -59,7 +59,7 @@ static int kills(int children, uint64_t state, const char *path) {
             }
             count(mine);
         }
-        /* From when its first thread writes on: not all eight do yet. */
+        /* The time starts when the first thread writes; not all eight do yet. */
         while (!__atomic_load_n(&mine[1], __ATOMIC_ACQUIRE)) usleep(50);
         nanosleep(&wait, NULL);
         kill(child, SIGKILL);
@@ -77,7 +77,7 @@ static void *saturate(void *nothing) {
     pthread_barrier_wait(&all);
     while (now_ns() < until) {
         uint64_t end = i + 1000;
-        /* Which event it is says how often the payload has begun again at 0. */
+        /* The event number is the number of wraps of the payload, plus 1. */
         for (; i < end; i++) ut_event((uint16_t)(1 + (i >> 32)), (uint32_t)i);
     }
     n = snprintf(line, sizeof line, "%ld %llu\n", syscall(SYS_gettid), (unsigned long long)i);

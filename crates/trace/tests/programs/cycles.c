@@ -1,6 +1,6 @@
-/* Loads and unloads a library so many times, and has it pass so many points each time;
- * two libraries in turn, if a second one is named. Prints the number of its mappings and its virtual memory, in KiB, after a tenth and at
- * the end. */
+/* Loads and unloads a library as often as the command line says, and has it pass a number of
+ * points each time; two libraries in turn, if a second one is named. Prints the number of its
+ * mappings and its virtual memory, in KiB, after a tenth and at the end. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Threads that end while signal handlers come in which record, and whose destructors record,
- * too. Writes how many events were recorded into the file that the command line names first;
- * then come how many threads, and a word if handlers record sampled spans, too. */
+/* Threads that end while recording signal handlers interrupt them, and whose destructors record,
+ * too. Writes the number of recorded events into the file of the first argument. The number of
+ * threads follows, and a word if handlers record sampled spans, too. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void on_signal(int number) {
     }
 }
 
-/* Called again and again, as often as destructors are. */
+/* Sets the value again, so it is called as often as destructors can be. */
 static void at_end(void *value) {
     record(3);
     pthread_setspecific(late, value);

@@ -1,6 +1,6 @@
-/* A program that is recorded by a flight recorder, or whose recorder is killed. Its
- * threads count what they have written in memory that survives all of them, after each
- * write: what a trace says is compared with that. */
+/* A program that is recorded by a flight recorder, or whose recorder is killed. Its threads
+ * count their events after each write, in memory that survives both; the trace is compared with
+ * these counts. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of thread t: cells 4 t (events), 4 t + 1 (its number), 4 t + 2 (its end). */
+/* Cells of thread t: 4 t (events), 4 t + 1 (its number), 4 t + 2 (its end). */
 enum { STOP = 508, ENDED = 509, WRITTEN = 510, PID = 511 };
 static volatile uint64_t *cells;
 static int pause_us, burst;
@@ -22,7 +22,7 @@ static int tid(void) { return (int)syscall(SYS_gettid); }
 static uint64_t load(int cell) { return __atomic_load_n(&cells[cell], __ATOMIC_ACQUIRE); }
 static void store(int cell, uint64_t value) { __atomic_store_n(&cells[cell], value, __ATOMIC_RELEASE); }
 
-/* Event i of a thread: every third one is wide, and tells of itself in both halves. */
+/* Event i of a thread: every third one is wide, and has its number in both halves. */
 static void put(uint64_t i) {
     if (i % 3 == 2) ut_event64(2, i << 32 | (uint32_t)~i);
     else ut_event(1, (uint32_t)i);

@@ -1,5 +1,5 @@
-/* A process in which madvise() says that it has done what it is asked, and does nothing, as
- * under some emulators; executes its arguments, or with none forks 50 children that record. */
+/* A process in which madvise() reports success and does nothing, as under some emulators. It
+ * executes its arguments, or without any forks 50 children that record. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* By fork(), or past the C library, which would call handlers of pthread_atfork(). */
+/* Forks by fork(), or without the C library, which would call handlers of pthread_atfork(). */
 static pid_t split(int is_raw) { return is_raw ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork(); }
 
 /* 100 events and 100 sampled spans here and in each child. */

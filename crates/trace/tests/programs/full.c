@@ -1,4 +1,4 @@
-/* Threads that come and go, and write in bursts: each record is counted by construction.
+/* Threads that come and go, and write in bursts: the number of records is known by construction.
  * As a library it writes by the function that it is given. */
 #include "undertick.h"
 #include <pthread.h>

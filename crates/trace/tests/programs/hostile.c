@@ -1,9 +1,9 @@
-/* A program that does to its session whatever its rights allow: SECONDS SEED DECOY.
- * DECOY is a directory outside of the session that it puts in the place of things.
+/* A program that damages its session by all means that its rights allow: SECONDS SEED DECOY.
+ * DECOY is a directory outside the session; links to it replace the session's files.
  *
- * A witness writes 1000 events to ring 0, whose head and segment are left alone. Then children, one after
- * the other, record while one of their threads damages; where it hits themselves, they
- * die, and the next one comes. */
+ * A witness writes 1000 events to ring 0, whose head and segment are not damaged. Then children
+ * record, one after the other, while one of their threads damages the session. A child may die
+ * of its own damage; then the next one starts. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <errno.h>
@@ -49,7 +49,7 @@ static void put(int fd, off_t at, uint64_t value, size_t bytes) {
     if (fd >= 0 && pwrite(fd, &value, bytes, at) < 0) return;
 }
 
-/* What is where in the pool: docs/format.md, section 3. */
+/* Offsets in the pool: docs/format.md, section 3. */
 static off_t heads_at, segments_at;
 static uint32_t heads, segments;
 
@@ -63,7 +63,7 @@ static void look_at_pool(void) {
     segments_at = (heads_at + heads * (off_t)77824 + SEGMENT - 1) / SEGMENT * SEGMENT;
 }
 
-/* One of the first heads, or any: never head 0, which is the witness's. */
+/* Returns one of the first heads, or any: never head 0, which is the witness's. */
 static off_t head(void) { return heads_at + (off_t)(1 + draw(draw(2) ? 40 : heads - 1)) * 77824; }
 
 static void header(void) {
@@ -73,8 +73,8 @@ static void header(void) {
     if (fd >= 0) close(fd);
 }
 
-/* What the queues hold, what is told of pages, and what stands before: seldom the counts of
- * the queues, after which nobody gets anything. */
+/* Damages the entries of the queues, the marks of written pages, and the header. The counts of
+ * the queues are seldom hit, because after that nobody can take anything. */
 static void queues(int may_end) {
     int fd = open_there("pool", O_RDWR), i;
     for (i = 0; i < 8; i++) put(fd, 4096 + 4 * (off_t)draw(2 * (heads + segments)), draw(2) ? draw(heads) : number(), 4);
@@ -87,7 +87,7 @@ static void queues(int may_end) {
     if (fd >= 0) close(fd);
 }
 
-/* Records that nobody wrote; not in segment 0, which has the witness's. */
+/* Writes records that no thread wrote; not in segment 0, which has the witness's. */
 static void records(void) {
     int fd = open_there("pool", O_RDWR), i;
     off_t at = segments_at + SEGMENT * (off_t)(1 + draw(40));
@@ -117,7 +117,7 @@ static void replace(const char *name) {
     }
 }
 
-/* A head that says that it is a ring's. */
+/* Makes a head that claims to be a ring's. */
 static void forge(void) {
     int fd = open_there("pool", O_RDWR);
     const off_t at = head();
@@ -134,7 +134,7 @@ static void forge(void) {
     if (fd >= 0) close(fd);
 }
 
-/* Another file in the place of the pool for a moment. */
+/* Puts another file in the place of the pool for a moment. */
 static void another_pool(void) {
     if (renameat(dir_fd, "pool", dir_fd, "kept") != 0) return;
     replace("pool");
@@ -166,8 +166,8 @@ static void names(void) {
     close(fd);
 }
 
-/* The whole directory is somewhere else for a moment. Held while a point may make a
- * ring, which it would make there. */
+/* Moves the whole directory for a moment. The lock is held while a point may make a ring,
+ * because the point would make it at the wrong place. */
 static pthread_mutex_t at_home = PTHREAD_MUTEX_INITIALIZER;
 static void move(void) {
     pthread_mutex_lock(&at_home);

@@ -1,6 +1,6 @@
-/* A signal handler that jumps out while events are being recorded. Says into a file how many
- * events were begun, and how many jumps there were. With -DAS_LIBRARY for a program that
- * records by another recorder. */
+/* A signal handler that jumps out while events are being recorded. Writes into a file the number
+ * of begun events and of jumps. -DAS_LIBRARY builds it for a program that records by another
+ * recorder. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static void on_signal(int number) {
     siglongjmp(back, 1);
 }
 
-/* Of the calling thread alone. */
+/* A timer that signals the calling thread only. */
 static timer_t timer(void) {
     struct sigevent event = {0};
     timer_t made;
@@ -40,8 +40,8 @@ static void interrupts(timer_t timer, long nanoseconds) {
     timer_settime(timer, 0, &every, NULL);
 }
 
-/* Records event 1 with the numbers from 1 on until the handler has jumped so often, then
- * event 3 with 0 .. last. Event 2 is the handler's. */
+/* Records event 1 with the numbers from 1 on until the handler has jumped `wanted` times, then
+ * event 3 with 0 .. last. The handler records event 2. */
 int jump_out(void (*by)(uint16_t, uint32_t), uint32_t wanted, int on_signal_stack, uint32_t last, const char *out) {
     struct sigaction action = {0};
     stack_t stack = {0};

@@ -1,6 +1,5 @@
-/* What the kernel does to a thread, with the thread's own account of it: lines
- * "WORD tid NUMBER ..." on standard output. The program does not know what the
- * recorder made of it; the test compares. */
+/* What the kernel does to a thread, with the thread's own report: lines "WORD tid NUMBER ..." on
+ * standard output. The program does not know what the recorder wrote; the test compares. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <pthread.h>
@@ -19,7 +18,7 @@ enum { OUTER = 1, INNER = 2, STEP = 3, WARM = 4, BEFORE = 5, AFTER = 6 };
 
 static int tid(void) { return (int)syscall(SYS_gettid); }
 
-/* Switches of the thread so far, by the kernel's account: waits, all others. */
+/* Switches of the thread so far, as the kernel counts them: waits, all others. */
 struct account { long waits, others; };
 static struct account account(void) {
     struct rusage usage;
@@ -40,8 +39,8 @@ static void stay_on(int cpu) {
     if (sched_setaffinity(0, sizeof set, &set) != 0) abort();
 }
 
-/* The account is read between two stamps at either end: what lies between the
- * inner ones is in it, what lies outside of the outer ones is not. */
+/* The counts are read between two stamps at either end. What lies between the inner stamps is in
+ * them; what lies outside the outer ones is not. */
 static struct account begin(void) {
     ut_event(OUTER, 0);
     struct account at = account();
@@ -80,7 +79,7 @@ static void *hog(void *cpu) {
     return NULL;
 }
 
-/* Timer interrupts that the CPU has had so far; -1 not known. */
+/* Timer interrupts of the CPU so far; -1: not known. */
 static long timer_interrupts(int cpu) {
     char line[1 << 14];
     long count = -1;
@@ -105,7 +104,7 @@ static void *hogged(void *cpu) {
     return NULL;
 }
 
-/* Alone but for a busy thread on the same CPU. */
+/* Runs beside a busy thread on the same CPU. */
 static void beside_a_hog(int cpu) {
     pthread_t one, other;
     pthread_create(&one, NULL, hog, (void *)(intptr_t)cpu);
@@ -115,7 +114,7 @@ static void beside_a_hog(int cpu) {
     pthread_join(one, NULL);
 }
 
-/* Goes to and fro between two CPUs; each stamp says where it is now. */
+/* Goes to and fro between two CPUs; each stamp has the CPU. */
 static void *mover(void *cpus) {
     int *two = cpus;
     stay_on(two[0]);
@@ -155,7 +154,7 @@ static void ping_pong(void) {
     pthread_join(other, NULL);
 }
 
-/* Pages touched for the first time. */
+/* Touches pages for the first time. */
 static void faults(void) {
     long page = sysconf(_SC_PAGESIZE), pages = 300;
     char *at = mmap(NULL, (size_t)(page * pages), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -170,7 +169,7 @@ static void faults(void) {
     printf("faults %d %ld\n", tid(), after.ru_minflt - before.ru_minflt);
 }
 
-/* A child process that sleeps, and its own account. */
+/* A child process that sleeps, and its counts. */
 static void child(void) {
     fflush(stdout);
     pid_t pid = fork();
@@ -183,8 +182,8 @@ static void child(void) {
     waitpid(pid, NULL, 0);
 }
 
-/* Each wake between two stamps, one before it and one after it: a thread that
- * writes to a pipe and one that waits for it. */
+/* Each wake lies between two stamps, one before it and one after it: of a thread that writes to
+ * a pipe and of one that waits for it. */
 enum { ROUNDS = 20000 };
 struct line { int cpus[2], to[2], back[2]; };
 static void *woken(void *of) {

@@ -1,8 +1,8 @@
-/* Spans that have names alone, for named.rs: WHO is this part's own name.
+/* Spans that have only names, for named.rs: WHO is the name of this part.
  *
- * As a program: named LIBRARY LIBRARY: eight threads go through the scopes of all three parts
- * at once, then a child does, which its parent has forked. Or named many: asks for more
- * numbers than there are. With -DAS_LIBRARY one of the parts. */
+ * named LIBRARY LIBRARY: eight threads go through the scopes of all three parts at once; then a
+ * child does, forked by the program. named many: asks for more numbers than there are.
+ * -DAS_LIBRARY builds one of the parts. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <dlfcn.h>
@@ -16,7 +16,8 @@
 #define WHO "program"
 #endif
 
-/* One span of its own name around three of a name that all parts have, from two places. */
+/* One span with the name of this part around three with a name that all parts have, from two
+ * places. */
 __attribute__((visibility("default"))) void part(void) {
     int i;
     UT_SCOPE(WHO);

@@ -1,5 +1,5 @@
-/* Waits for the file of the third argument, gives 3000 names, says so by making that of the
- * first, waits for that of the second, and ends with status 7. */
+/* Waits for the file of the third argument, names 3000 events, makes the file of the first
+ * argument, waits for that of the second, and ends with status 7. */
 #include "undertick.h"
 #include <stdio.h>
 #include <unistd.h>

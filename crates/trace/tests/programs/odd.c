@@ -1,5 +1,5 @@
-/* Programs that treat their process as few others do, one per word on the command line.
- * Lines "tid EVENT COUNT" say what they wrote. */
+/* Programs that treat their process in unusual ways, one per word on the command line. Lines
+ * "tid EVENT COUNT" report what they wrote. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <pthread.h>
@@ -18,7 +18,7 @@ static void said_of(int who, int event, unsigned long count) {
     if (write(1, line, (size_t)n) != n) abort();
 }
 
-/* Children of vfork record before they execute, in their parent's memory. */
+/* Children of vfork record in their parent's memory, before they execute. */
 __attribute__((noinline)) static pid_t vforked(uint32_t number, char *name) {
     pid_t child = vfork();
     if (child == 0) {
@@ -59,7 +59,7 @@ static void tree(unsigned long depth) {
     while (wait(NULL) > 0) continue;
 }
 
-/* Closes all that it did not open; its output too, so it says nothing. */
+/* Closes all files that it did not open; its output too, so it reports nothing. */
 static void *after(void *nothing) {
     uint32_t i;
     for (i = 0; i < 1000; i++) ut_event(2, i);
@@ -78,7 +78,7 @@ static void close_all(void) {
     pthread_join(thread, NULL);
 }
 
-/* Unmaps what it does not know. */
+/* Unmaps memory that it does not know. */
 static void unmap(void) {
     static char maps[1 << 16];
     char *line, *save = NULL;
@@ -103,7 +103,7 @@ static void *stay(void *number) {
     return NULL;
 }
 
-/* So many threads, all at once. */
+/* Starts `n` threads at once. */
 static int alive(unsigned long n) {
     pthread_t *ids = (pthread_t *)calloc(n, sizeof *ids);
     pthread_attr_t small;
@@ -117,7 +117,7 @@ static int alive(unsigned long n) {
     return 0;
 }
 
-/* So many threads, one after the other. */
+/* Starts `n` threads one after the other. */
 static void ended(unsigned long n) {
     unsigned long i;
     pthread_barrier_init(&all, NULL, 1);

@@ -1,6 +1,6 @@
-/* Fills segment after segment, slowly enough for the collector to have the next one's pages
- * ready: ends with the fewest page faults that one of them took, or 77 if the kernel cannot
- * be asked for pages. With -DAS_LIBRARY for a program that records by another recorder. */
+/* Fills segment after segment, slowly enough for the collector to prepare the next one's pages.
+ * Ends with the fewest page faults that a segment took, or 77 if the kernel cannot be asked for
+ * pages. -DAS_LIBRARY builds it for a program that records by another recorder. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <sys/mman.h>

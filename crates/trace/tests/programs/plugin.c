@@ -1,5 +1,4 @@
-/* A library that records: `work` passes so many points, in this thread and in one of its
- * own. */
+/* A library that records: `work` passes a number of points, in this thread and in a new one. */
 #include "undertick.h"
 
 static void *points(void *n) {

@@ -1,4 +1,4 @@
-//! plugin.c in Rust: a library that records, loaded and unloaded again and again.
+//! plugin.c in Rust: a library that records, and is loaded and unloaded many times.
 
 use std::ffi::{c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -12,7 +12,7 @@ extern "C" fn points(n: *mut c_void) -> *mut c_void {
     null_mut()
 }
 
-/// Passes so many points, in this thread and in one of its own: not one of the standard
+/// Passes a number of points, in this thread and in a new one. That is not one of the standard
 /// library, whose thread-local variables keep a library from being unloaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn work(n: c_uint) {

@@ -1,4 +1,4 @@
-/* Threads that name themselves, events and rates at the same time, and record. */
+/* Threads that set names of threads, events and rates at the same time, and record. */
 #include "undertick.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Programs with sampled spans, one per word on the command line. Each says on
- * standard output what it executed: lines "tid EVENT COUNT". */
+/* Programs with sampled spans, one per word on the command line. Each reports on standard output
+ * what it executed: lines "tid EVENT COUNT". */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static void threads(unsigned long n) {
     }
 }
 
-/* Many events, each a few times in each of several threads. */
+/* Many events, each executed a few times in each of several threads. */
 static void *few_of_many(void *n) {
     int event;
     for (event = 0; event < 240; event++) {
@@ -110,7 +110,7 @@ static void forks(unsigned long n) {
     said(3, n);
 }
 
-/* Each level says how deep it is, right after its begin and before its end. */
+/* Each level records its depth, right after its begin and before its end. */
 static unsigned long begun;
 static uint32_t state = 12345;
 static void level(int depth, int most) {
@@ -187,7 +187,7 @@ static void off_and_on(unsigned long n) {
     said(9, 1);
 }
 
-/* Says after each span, in memory that survives it, how many there were. */
+/* Counts the spans after each one, in memory that survives the program. */
 static void *count_for_kill(void *cell) {
     volatile uint64_t *published = (volatile uint64_t *)cell;
     uint64_t i;
@@ -212,7 +212,7 @@ static void wait_for_kill(const char *path, int threads) {
     count_for_kill(cells);
 }
 
-/* Until someone else asks for every one. */
+/* Runs until a recorder asks for every span. */
 static void until_all(void) {
     unsigned long n = 0;
     while (ut_process.control->rates[1] == 0) {

@@ -1,5 +1,5 @@
-/* Goes into a sandbox that kills for every system call but those that end a program, and
- * records there. With -DAS_LIBRARY for a program that records by another recorder. */
+/* Enters a sandbox that kills for every system call but those that end a program, and records
+ * there. -DAS_LIBRARY builds it for a program that records by another recorder. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

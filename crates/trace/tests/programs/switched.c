@@ -1,5 +1,5 @@
-/* Frames with every kind of point inside, for as many milliseconds as the command
- * line says; prints how many frames there were. */
+/* Runs frames with every kind of point inside, for the milliseconds of the command line; prints
+ * the number of frames. */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* Two threads take from a queue that holds one number, again and again: one gets it, and the
- * other is told that there is none, without any number. Ends with 0, or with 1 and what was
- * seen. */
+/* Two threads take from a queue that holds one number, many times: one gets it, and the other
+ * learns that there is none, without a number. Ends with 0, or with 1 after printing what it
+ * saw. */
 #define UNDERTICK_NO_ATTACH
 #include "undertick.h"
 #include <sched.h>

@@ -1,6 +1,5 @@
-/* Programs for the recording tests, one per word on the command line. Each
- * says on standard output what it wrote, so that the test need not trust the
- * recorder for it: lines "tid EVENT COUNT". */
+/* Programs for the recording tests, one per word on the command line. Each reports on standard
+ * output what it wrote, so that the test need not trust the recorder: lines "tid EVENT COUNT". */
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <dlfcn.h>
@@ -25,7 +24,7 @@ static void said(int event, unsigned long count) {
     if (write(1, line, (size_t)n) != n) abort();
 }
 
-/* How often this thread has left its CPU, by the kernel's own account. */
+/* Returns how often this thread has left its CPU, as the kernel counts it. */
 static long switches(void) {
     struct rusage usage;
     if (getrusage(RUSAGE_THREAD, &usage) != 0) abort();
@@ -58,8 +57,8 @@ static void vectors(void) {
     ut_event(0, 0xffffffffu);
 }
 
-/* Chains of 30 dependent square roots, few instructions that take long, in spans of each
- * kind, and on one CPU. */
+/* Chains of 30 dependent square roots, which are few instructions that take long, in spans of
+ * each kind, on one CPU. */
 static void roots(unsigned long n) {
     double x = 2.0;
     uint32_t i;
@@ -115,7 +114,7 @@ static void on_timer_in_sections(int signal) {
     in_handler += 2;
 }
 
-/* A handler that records while the thread records, events or sections. */
+/* A handler that records while the thread records, events or spans. */
 static void signals(unsigned long n, int sections) {
     struct sigaction action;
     struct itimerval every = {{0, 50}, {0, 50}};
@@ -158,7 +157,7 @@ static void forks(unsigned long n) {
     said(1, n + 1);
 }
 
-/* As the recorder does when it ends and when it begins. */
+/* Switches recording as the recorder does when it begins and ends. */
 static void switch_recording(uint32_t on) {
 #ifdef UNDERTICK_DISABLE
     (void)on;
@@ -167,8 +166,8 @@ static void switch_recording(uint32_t on) {
 #endif
 }
 
-/* Ends of serialised sections, read before it is asked whether to record: with
- * recording switched off meanwhile, and as the first event of a child. */
+/* Ends of serialised spans, which read the clock before they check whether to record: with
+ * recording switched off in between, and as the first event of a child. */
 static void ends(unsigned long n) {
     unsigned long i;
     ut_begin_paired(1);
@@ -204,7 +203,7 @@ static void children(unsigned long n) {
     }
 }
 
-/* Counts what it has written, after each write, in memory that survives it. */
+/* Counts its events after each write, in memory that survives it. */
 static void *count_for_kill(void *cell) {
     volatile uint64_t *published = (volatile uint64_t *)cell;
     uint64_t i;
@@ -268,10 +267,10 @@ int main(int argc, char **argv) {
         said(1, n);
         said(6, n);
     } else if (!strcmp(what, "sleep")) {
-        /* Spans with and without a deschedule inside. After each sleep: was there a
-         * switch within the span (1), one between the points about it (2)? A sleep
-         * need not leave the CPU: where the hypervisor takes the CPU away for as
-         * long, its timer has run out before the kernel comes to switch. */
+        /* Spans with and without a deschedule inside. After each sleep: was there a switch
+         * within the span (1), one between the points around it (2)? A sleep need not leave the
+         * CPU: where the hypervisor takes the CPU away for as long, its timer has expired before
+         * the kernel comes to switch. */
         unsigned long i;
         for (i = 0; i < n; i++) {
             long outer, inner;

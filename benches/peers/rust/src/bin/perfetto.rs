@@ -1,4 +1,4 @@
-//! Perfetto's SDK beside the floor: a session in the program itself, 64 MiB of buffer.
+//! Perfetto's SDK beside the floor: a session in the program itself, with a buffer of 64 MiB.
 
 use peers::{Floor, timed, told};
 use perfetto_sdk::heap_buffer::HeapBuffer;
@@ -54,7 +54,7 @@ fn section() {
     track_event_end!("peers");
 }
 
-/// The session's configuration in Perfetto's own encoding.
+/// Returns the session's configuration in Perfetto's encoding.
 fn config() -> Vec<u8> {
     let writer = PbMsgWriter::new();
     let bytes = HeapBuffer::new(writer.stream_writer());

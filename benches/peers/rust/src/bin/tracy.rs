@@ -1,4 +1,4 @@
-//! Tracy's client beside the floor. Nothing reads: what it records stays in its queue.
+//! Tracy's client beside the floor, without a reader: its records stay in its queue.
 
 use peers::{Floor, timed, told};
 use tracy_client::{Client, plot, span};
@@ -16,6 +16,6 @@ fn main() {
             (0..n).for_each(|_| drop(span!("section")))
         });
     }
-    // What is queued waits for a reader otherwise.
+    // A normal exit would wait for a reader of the queue.
     std::process::exit(0);
 }

@@ -1,4 +1,4 @@
-//! Reports with invented figures: every shape a real one may have.
+//! Reports with invented figures: every shape that a real one may have.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -52,8 +52,8 @@ fn within(value: f64, relative: f64, method: &str, n: u64) -> Estimate {
     )
 }
 
-/// A distribution with one or two humps and a tail, as bins of eight per octave
-/// of steps of 10 ns, as the analysis makes them.
+/// A distribution with one or two modes and a tail, as bins of eight per octave of steps of 10 ns,
+/// as the analysis makes them.
 fn histogram(at_ns: f64, n: u64, tail_to_ns: f64) -> Histogram {
     let mut edges = vec![(at_ns * 550.0).round() / 1e3];
     while edges[edges.len() - 1] < tail_to_ns {
@@ -296,7 +296,7 @@ pub fn one() -> Report {
     report(vec![interval("work", 1_820.0, 48_211)])
 }
 
-/// A database's stages, with everything that can be remarked.
+/// A database's stages, with every possible remark.
 pub fn six() -> Report {
     let mut prepare = interval("prepare", 8_420.0, 200_000);
     prepare.share_of = Some(ShareOf {
@@ -361,7 +361,7 @@ pub fn six() -> Report {
     report
 }
 
-/// Nasty names, missing bounds, huge ranges, zero counts, negative values.
+/// Hostile names, missing bounds, huge ranges, zero counts, negative values.
 pub fn nasty() -> Report {
     let sizes = [0.4, 7.0, 310.0, 5.2e4, 7.7e6, 3.1e9, 8.6e13];
     let mut intervals: Vec<IntervalReport> = NASTY_NAMES
@@ -401,7 +401,7 @@ pub fn nasty() -> Report {
     report
 }
 
-/// As many intervals as a large program has; sizes over eight decades.
+/// As many intervals as a large program has, with sizes over eight decades.
 pub fn many(n: usize) -> Report {
     let modules = [
         "storage",
@@ -428,8 +428,8 @@ pub fn many(n: usize) -> Report {
     report(intervals)
 }
 
-/// The report with every text in it hostile: names, methods, units, causes, the
-/// keys of its maps. Only what the document's types fix is left.
+/// The report with hostile text in every place: names, methods, units, causes, the keys of its
+/// maps. Only what the document's types fix remains.
 pub fn hostile_throughout(report: &Report) -> Report {
     fn poison(value: &mut serde_json::Value) {
         match value {
@@ -460,7 +460,7 @@ pub fn hostile_throughout(report: &Report) -> Report {
     serde_json::from_value(json).unwrap()
 }
 
-/// Ends a script, begins an element, leaves an attribute, steers a terminal.
+/// Ends a script, begins an element, leaves an attribute, controls a terminal.
 pub const POISON: &str = "</script><poison onload='alert(1)' a=\"\x1b[2J\u{202e}";
 
 /// A second of two threads and a CPU, with a loss, and a span furthest over its median.

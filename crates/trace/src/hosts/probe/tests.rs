@@ -38,7 +38,7 @@ fn stamps_of_one_clock_ascend() {
         let address = address.to_string();
         let file = ask(&address, raw(), SHORT, || false, &mut |_| {}).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        // Strangers: no answer to any of these.
+        // Packets of strangers get no answer.
         let hello = Packet {
             kind: PacketKind::Hello,
             session: 1,
@@ -55,7 +55,7 @@ fn stamps_of_one_clock_ascend() {
         file
     });
     assert!(file.exchanges.len() > 20, "{}", file.exchanges.len());
-    // Jittered: no two of the first waits are alike.
+    // The waits are jittered: no two of the first ones are alike.
     let sent = |i: usize| file.exchanges[i][0];
     let waits: Vec<i64> = (1..20).map(|i| sent(i) - sent(i - 1)).collect();
     assert!(

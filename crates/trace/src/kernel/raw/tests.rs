@@ -51,7 +51,7 @@ fn what_was_written_comes_back_and_a_cut_keeps_whole_blocks() {
     assert!(Reader::of_trace(&trace).unwrap().is_none());
 }
 
-/// The holes of a sparse file are not blocks, and nothing of them is copied.
+/// The holes of a sparse file are not blocks, and the copy leaves them out.
 #[test]
 fn holes_are_no_blocks() {
     let dir = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn holes_are_no_blocks() {
     assert_eq!(trace.length(RAW_KERNEL_FILE), 0);
 }
 
-/// 200 000 records of 32 bytes and room for twice 64 KiB: the last ones are there, preceded by
+/// Writes 200 000 records of 32 bytes with room for twice 64 KiB: the last ones remain, preceded by
 /// the threads and their processes.
 #[test]
 fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {

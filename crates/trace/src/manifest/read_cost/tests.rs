@@ -22,8 +22,8 @@ fn ring(samples: u64, mean_ticks: f64, deviation_ticks: f64) -> ReadCost {
     }
 }
 
-/// A quarter of the events with readings of 8 and 12 ticks, as many of each, and three quarters
-/// with 20: mean 17.5; squares 104 and 400 weighted so, 326, less 306.25: a deviation of 4.444.
+/// A quarter of the events with readings of 8 and 12 ticks in equal parts, and three quarters with
+/// 20: mean 17.5. The weighted squares 104 and 400 give 326, less 306.25: a deviation of 4.444.
 #[test]
 fn rings_count_by_their_events() {
     let rings = [(100, ring(30, 10.0, 2.0)), (300, ring(10, 20.0, 0.0))];
@@ -31,14 +31,14 @@ fn rings_count_by_their_events() {
     assert_eq!((all.samples, all.least_ticks), (40, 8.0));
     assert!((all.mean_ticks - 17.5).abs() < 1e-12);
     assert!((all.deviation_ticks - 19.75_f64.sqrt()).abs() < 1e-9);
-    // Of half a nanosecond each: 8.75 +- 2.36 x 2.222 / 6.325.
+    // A tick is half a nanosecond: 8.75 +- 2.36 x 2.222 / 6.325.
     let mean = all.mean_ns(0.5).unwrap();
     assert!((mean.value - 8.75).abs() < 1e-12);
     assert!((mean.interval.half_width().unwrap() - 0.829_1).abs() < 1e-3);
     assert_eq!(ReadCost::of_all([].into_iter()), None);
     let few = ReadCost::of_all([(9, ring(7, 10.0, 2.0))].into_iter()).unwrap();
     assert_eq!(few.mean_ns(0.5), None);
-    // A short thread that was preempted in its only sample.
+    // A short thread that was preempted in its only sample of the read cost.
     let hit = [rings[0], rings[1], (2, ring(1, 100_000.0, 0.0))];
     assert_eq!(ReadCost::of_all(hit.into_iter()), Some(all));
 }
@@ -60,9 +60,9 @@ fn samples_that_cannot_be_say_nothing() {
     }
 }
 
-/// Readings from 20 to 30 ns, exactly known: 1.5 to the power of 1.2, 1.626709. A cost of 40
-/// [36, 48] is 65.068 and its bounds 58.562 and 78.082; half of the logarithm of 1.5, 0.202733
-/// of the cost, 13.192, is not sure. The way back is the inverse.
+/// Readings from 20 to 30 ns, exactly known: 1.5 to the power of 1.2, 1.626709. A cost of 40 [36,
+/// 48] becomes 65.068, its bounds 58.562 and 78.082. Half of the logarithm of 1.5, 0.202733 of the
+/// cost, 13.192, is uncertain. The way back is the inverse.
 #[test]
 fn a_cost_moves_with_the_readings_and_is_known_less_well() {
     let (cheap, dear) = (ns(20.0, 20.0, 20.0), ns(30.0, 30.0, 30.0));
@@ -83,8 +83,8 @@ fn a_cost_moves_with_the_readings_and_is_known_less_well() {
         .scale(&mut there);
     about(there.value, 40.0);
     about(bounds(&there).1, 48.0);
-    // 20 +- 1 to 20 +- 2: the ratio is 1, uncertain by the root of 0.05 and 0.1 in squares, of a
-    // cost a fifth more.
+    // 20 +- 1 to 20 +- 2: the ratio is 1. Its uncertainty is the root of the squares of 0.05 and
+    // 0.1; for a cost it is a fifth more.
     let same = Change::between(Some(&ns(20.0, 19.0, 21.0)), Some(&ns(20.0, 18.0, 22.0))).unwrap();
     assert!((same.error - 0.0125_f64.sqrt()).abs() < 1e-12);
     let mut cost = ns(40.0, 36.0, 48.0);

@@ -1,4 +1,4 @@
-/* Two threads, each with so many orders, for the test of `undertick import`. */
+/* Two threads with a number of orders each, for the test of `undertick import`. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "shop.h"
@@ -10,7 +10,7 @@ static int orders;
 static void *work(void *unused) {
     for (int i = 0; i < orders; i++) {
         lttng_ust_tracepoint(shop, order_begin, i);
-        /* What a reader of text may stumble over. */
+        /* Characters that a reader of text may take for syntax. */
         lttng_ust_tracepoint(shop, sold, i - 5, "a, \"b\" } = {");
         lttng_ust_tracepoint(shop, order_end, i);
     }
