@@ -170,16 +170,19 @@ fn weighted_mean(figures: &[Estimate]) -> (f64, f64) {
 }
 
 /// The middle of costs in different code, with bounds that contain all of them, since a program's
-/// own code may behave as any. A point takes time, so no bound is below 0. The uncertainty of each
-/// cost widens the bounds and does not move the middle.
+/// own code may behave as any. A point takes time, so no bound is below 0. The uncertainty of a cost
+/// widens the bounds, and a cost moves the middle as far as it surely differs from others: of some
+/// kinds of code, the extremes are otherwise those that were measured worst.
 pub(super) fn hull(kinds: &[Estimate]) -> Estimate {
     let least = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(f64::INFINITY, f64::min);
     let most = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(0.0, f64::max);
-    let value = |kind: &Estimate| kind.value;
     let lo = least(&|kind| kind.value - half(kind)).max(0.0);
     let hi = most(&|kind| kind.value + half(kind));
+    // The ends of what surely differs; they cross where nothing does.
+    let from = least(&|kind| kind.value + half(kind)).max(0.0);
+    let to = most(&|kind| kind.value - half(kind));
     Estimate {
-        value: f64::midpoint(least(&value).max(0.0), most(&value)),
+        value: f64::midpoint(from, to),
         interval: Interval::new(lo, hi),
         method: format!("middle of {} kinds of code", kinds.len()),
         n: kinds.iter().map(|kind| kind.n).sum(),

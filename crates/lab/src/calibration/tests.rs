@@ -181,11 +181,19 @@ fn one_look_that_contradicts_is_not_enough() {
     assert_eq!(looks(None), Look::Unknown);
 }
 
-/// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: bounds of 0 to 9, not below 0, with the middle of 0 and 8.
+/// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: bounds of 0 to 9, not below 0, with the middle of -0.5, which
+/// counts as 0, and 7. A kind that is known to +-90 ns widens the bounds alone. Of kinds that agree,
+/// the ends cross: the middle of 2.2 and 2.0.
 #[test]
 fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
-    let all = hull(&[ns(-1.0, 0.5), ns(8.0, 1.0), ns(3.0, 0.1)]);
-    assert_eq!(all.value, 4.0);
+    let kinds = [ns(-1.0, 0.5), ns(8.0, 1.0), ns(3.0, 0.1)];
+    let all = hull(&kinds);
+    assert_eq!(all.value, 3.5);
     assert_eq!((all.interval.lo, all.interval.hi), (Some(0.0), Some(9.0)));
     assert_eq!(all.n, 30);
+    let noisy = hull(&[&kinds[..], &[ns(60.0, 90.0)]].concat());
+    assert_eq!(noisy.value, 3.5);
+    assert_eq!(noisy.interval.hi, Some(150.0));
+    let agree = hull(&[ns(2.1, 0.1), ns(2.5, 0.5), ns(1.0, 6.0)]);
+    assert!((agree.value - 2.1).abs() < 1e-12, "{}", agree.value);
 }
