@@ -38,6 +38,8 @@ enum {
 };
 #define SAMPLED_SPANS_ONE_IN 4
 enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP, LOOP, LOOKUP };
+/* `once` for the number of each kind. */
+#define EACH_KIND(once) once(0) once(1) once(2) once(3) once(4) once(5) once(6)
 #define INNER 16
 #define FLOOD 128
 #define CHAIN_LINKS 100 /* of 200 pairs */
@@ -173,13 +175,7 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
     STEPPED(kind, 2, ut_begin(INNER_SPAN), ut_end(INNER_SPAN)) \
     STEPPED(kind, 3, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED)) \
     STEPPED_AS(sampled_steps_##kind, SAMPLED_STEPS + kind, INNER, kind, ut_begin_sampled(INNER_SAMPLED), ut_end_sampled(INNER_SAMPLED))
-STEPPED_ALL(0)
-STEPPED_ALL(1)
-STEPPED_ALL(2)
-STEPPED_ALL(3)
-STEPPED_ALL(4)
-STEPPED_ALL(5)
-STEPPED_ALL(6)
+EACH_KIND(STEPPED_ALL)
 
 /* At full speed, where records find no place in the caches that a record before them has
  * not taken, and segments are changed. */
@@ -202,26 +198,14 @@ static inline __attribute__((always_inline)) void switched_off(uint32_t event) {
     OFF_STEPPED(kind, 0, (void)0, (void)0) \
     OFF_STEPPED(kind, 1, switched_off(INNER_EVENT), (void)0) \
     OFF_STEPPED(kind, 2, switched_off(INNER_SPAN), (switched_off(INNER_SPAN), switched_off(INNER_SPAN)))
-OFF_STEPPED_ALL(0)
-OFF_STEPPED_ALL(1)
-OFF_STEPPED_ALL(2)
-OFF_STEPPED_ALL(3)
-OFF_STEPPED_ALL(4)
-OFF_STEPPED_ALL(5)
-OFF_STEPPED_ALL(6)
+EACH_KIND(OFF_STEPPED_ALL)
 
 #define OFF_ROUND(kind) \
     x = off_steps_##kind##_0(x); \
     x = off_steps_##kind##_1(x); \
-    x = off_steps_##kind##_2(x)
+    x = off_steps_##kind##_2(x);
 static __attribute__((noinline)) uint64_t off(uint64_t x) {
-    OFF_ROUND(0);
-    OFF_ROUND(1);
-    OFF_ROUND(2);
-    OFF_ROUND(3);
-    OFF_ROUND(4);
-    OFF_ROUND(5);
-    OFF_ROUND(6);
+    EACH_KIND(OFF_ROUND)
     return x;
 }
 
@@ -241,15 +225,9 @@ static __attribute__((noinline)) uint64_t flooded(uint64_t x) {
     x = sampled_steps_##kind(x); \
     x = steps_##kind##_2(x); \
     x = sampled_steps_##kind(x); \
-    x = steps_##kind##_3(x)
+    x = steps_##kind##_3(x);
 static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
-    ROUND(0);
-    ROUND(1);
-    ROUND(2);
-    ROUND(3);
-    ROUND(4);
-    ROUND(5);
-    ROUND(6);
+    EACH_KIND(ROUND)
     return x;
 }
 

@@ -71,26 +71,14 @@ enum { FUNCTION_STEPS = 150, FUNCTION_FLOODS = 164 };
         return x; \
     } \
     FUNCTION_STEPS_AS(function_steps_##kind, FUNCTION_STEPS + 2 * kind, INNER, kind)
-FUNCTION_STEPPED(0)
-FUNCTION_STEPPED(1)
-FUNCTION_STEPPED(2)
-FUNCTION_STEPPED(3)
-FUNCTION_STEPPED(4)
-FUNCTION_STEPPED(5)
-FUNCTION_STEPPED(6)
+EACH_KIND(FUNCTION_STEPPED)
 FUNCTION_STEPS_AS(function_flood, FUNCTION_FLOODS, FLOOD, 1)
 
 #define FUNCTION_ROUND(kind) \
     x = bare_function_steps_##kind(x); \
-    x = recorded_function_steps_##kind(x)
+    x = recorded_function_steps_##kind(x);
 static __attribute__((noinline)) uint64_t stepped_functions(uint64_t x) {
-    FUNCTION_ROUND(0);
-    FUNCTION_ROUND(1);
-    FUNCTION_ROUND(2);
-    FUNCTION_ROUND(3);
-    FUNCTION_ROUND(4);
-    FUNCTION_ROUND(5);
-    FUNCTION_ROUND(6);
+    EACH_KIND(FUNCTION_ROUND)
     return x;
 }
 

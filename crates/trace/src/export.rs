@@ -112,6 +112,12 @@ trait Sink {
     fn end(&mut self) -> io::Result<()>;
 }
 
+/// Number of rows of a trace, at least 1: progress is a share of it.
+fn rows_in_all(trace: &Trace) -> f64 {
+    let rows: u64 = trace.manifest.parts.iter().map(|part| part.rows).sum();
+    rows.max(1) as f64
+}
+
 fn drive(
     trace: &Trace,
     path: &Path,
@@ -122,13 +128,7 @@ fn drive(
 ) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;
-    let total = trace
-        .manifest
-        .parts
-        .iter()
-        .map(|part| part.rows)
-        .sum::<u64>()
-        .max(1) as f64;
+    let total = rows_in_all(trace);
     let mut sink = sink(BufWriter::with_capacity(1 << 20, file), &names);
     let failed = || TraceError::io(path, "cannot write");
     sink.begin(trace).map_err(failed())?;
@@ -334,10 +334,38 @@ struct Nesting {
     open: HashMap<i32, Vec<i32>>,
 }
 
+/// What a row does to the slices of its ring.
+#[derive(Default)]
+struct SliceChange {
+    /// Number of slices that it ends.
+    closed: usize,
+    /// The event of the slice that it begins, if it does.
+    begun: Option<i32>,
+}
+
 /// Deepest nesting tracked; deeper starts are not shown as slices.
 const DEEPEST: usize = 512;
 
 impl Nesting {
+    /// Ends and begins the slices that a row ends and begins. A gap ends all of its ring.
+    fn take(&mut self, row: &Row) -> SliceChange {
+        let mut change = SliceChange::default();
+        match row.kind {
+            Some(Kind::End | Kind::EndOrdered | Kind::Next) => {
+                change.closed = self.close(row.ring, row.event);
+            }
+            Some(Kind::Gap) => change.closed = self.close_all(row.ring),
+            Some(_) | None => {}
+        }
+        let begins = match row.kind {
+            Some(Kind::Begin | Kind::BeginOrdered) => Some(row.event),
+            Some(Kind::Next) => Some(row.payload as i32),
+            Some(_) | None => None,
+        };
+        change.begun = begins.filter(|&event| self.open(row.ring, event));
+        change
+    }
+
     /// Opens a slice; false if it is nested too deeply.
     fn open(&mut self, ring: i32, event: i32) -> bool {
         let stack = self.open.entry(ring).or_default();

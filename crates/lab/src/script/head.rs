@@ -9,7 +9,7 @@ use super::raw::Table;
 use super::sweep::Scope;
 use super::verb::{Backend, Pages, RegionKind, Words};
 
-/// The keys of the top.
+/// The keys of the top; tables come last.
 pub(super) const TOP: &[&str] = &[
     "title",
     "passes",
@@ -30,19 +30,10 @@ pub(super) const TOP: &[&str] = &[
     "line",
 ];
 
+/// Number of the keys of the top that are tables.
+const TABLES: usize = 7;
 /// Top-level keys that are not tables.
-pub(super) const TOP_VALUES: &[&str] = &[
-    "title",
-    "passes",
-    "seconds",
-    "warm_up",
-    "repetitions",
-    "seed",
-    "timeout",
-    "settle",
-    "stamps",
-    "backend",
-];
+pub(super) const TOP_VALUES: &[&str] = TOP.split_at(TOP.len() - TABLES).0;
 
 /// Maximum number of passes, of the warm-up or counted.
 pub(crate) const MOST_PASSES: u64 = 1_000_000_000;

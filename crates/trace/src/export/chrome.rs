@@ -45,13 +45,6 @@ impl Chrome {
     fn ends(&mut self, closed: usize, row: &Row) -> io::Result<()> {
         (0..closed).try_for_each(|_| self.event('E', None, row, ""))
     }
-
-    fn begin_slice(&mut self, event: i32, row: &Row, names: &Names) -> io::Result<()> {
-        if self.nesting.open(row.ring, event) {
-            self.event('B', Some(&names.event(row.pid, event)), row, "")?;
-        }
-        Ok(())
-    }
 }
 
 impl Sink for Chrome {
@@ -76,20 +69,13 @@ impl Sink for Chrome {
         if row.mode != 0 {
             return Ok(()); // of the kernel: of no ring
         }
+        let slices = self.nesting.take(row);
+        self.ends(slices.closed, row)?;
+        if let Some(event) = slices.begun {
+            self.event('B', Some(&names.event(row.pid, event)), row, "")?;
+        }
         match row.kind {
-            Some(Kind::Begin | Kind::BeginOrdered) => self.begin_slice(row.event, row, names),
-            Some(Kind::End | Kind::EndOrdered) => {
-                let closed = self.nesting.close(row.ring, row.event);
-                self.ends(closed, row)
-            }
-            Some(Kind::Next) => {
-                let closed = self.nesting.close(row.ring, row.event);
-                self.ends(closed, row)?;
-                self.begin_slice(row.payload as i32, row, names)
-            }
             Some(Kind::Gap) => {
-                let closed = self.nesting.close_all(row.ring);
-                self.ends(closed, row)?;
                 let extra = format!(",\"s\":\"t\",\"args\":{{\"lost\":{}}}", row.payload);
                 self.event('i', Some("events lost"), row, &extra)
             }

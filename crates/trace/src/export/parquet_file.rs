@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::{Names, Time, kind_name, rows_of};
+use super::{Names, Time, kind_name, rows_in_all, rows_of};
 use crate::TraceError;
 use crate::finalize::parquet_error;
 use crate::read::Trace;
@@ -24,13 +24,7 @@ pub fn write(
 ) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;
-    let total = trace
-        .manifest
-        .parts
-        .iter()
-        .map(|part| part.rows)
-        .sum::<u64>()
-        .max(1) as f64;
+    let total = rows_in_all(trace);
     let mut fields: Vec<Field> = event_schema()
         .fields()
         .iter()

@@ -141,13 +141,6 @@ impl Perfetto {
     fn ends(&mut self, closed: usize, row: &Row) -> io::Result<()> {
         (0..closed).try_for_each(|_| self.event(SLICE_END, None, row, None))
     }
-
-    fn begin_slice(&mut self, event: i32, row: &Row, names: &Names) -> io::Result<()> {
-        if self.nesting.open(row.ring, event) {
-            self.event(SLICE_BEGIN, Some(&names.event(row.pid, event)), row, None)?;
-        }
-        Ok(())
-    }
 }
 
 const fn process_uuid(pid: i32) -> u64 {
@@ -169,27 +162,18 @@ impl Sink for Perfetto {
             return self.of_kernel(row);
         }
         self.describe(row, names)?;
+        let slices = self.nesting.take(row);
+        self.ends(slices.closed, row)?;
+        if let Some(event) = slices.begun {
+            self.event(SLICE_BEGIN, Some(&names.event(row.pid, event)), row, None)?;
+        }
         match row.kind {
-            Some(Kind::Begin | Kind::BeginOrdered) => self.begin_slice(row.event, row, names),
-            Some(Kind::End | Kind::EndOrdered) => {
-                let closed = self.nesting.close(row.ring, row.event);
-                self.ends(closed, row)
-            }
-            Some(Kind::Next) => {
-                let closed = self.nesting.close(row.ring, row.event);
-                self.ends(closed, row)?;
-                self.begin_slice(row.payload as i32, row, names)
-            }
-            Some(Kind::Gap) => {
-                let closed = self.nesting.close_all(row.ring);
-                self.ends(closed, row)?;
-                self.event(
-                    INSTANT,
-                    Some("events lost"),
-                    row,
-                    Some(("lost", row.payload)),
-                )
-            }
+            Some(Kind::Gap) => self.event(
+                INSTANT,
+                Some("events lost"),
+                row,
+                Some(("lost", row.payload)),
+            ),
             Some(Kind::Instant) => {
                 let name = names.event(row.pid, row.event);
                 self.event(INSTANT, Some(&name), row, Some(("payload", row.payload)))?;
