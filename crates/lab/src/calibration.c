@@ -38,7 +38,7 @@ enum {
 };
 #define SAMPLED_SPANS_ONE_IN 4
 enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP, LOOP, LOOKUP };
-/* `once` for the number of each kind. */
+/* Expands `once(kind)` for each kind of work. */
 #define EACH_KIND(once) once(0) once(1) once(2) once(3) once(4) once(5) once(6)
 #define INNER 16
 #define FLOOD 128

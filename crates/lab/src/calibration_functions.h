@@ -72,7 +72,7 @@ enum { FUNCTION_STEPS = 150, FUNCTION_FLOODS = 164 };
     } \
     FUNCTION_STEPS_AS(function_steps_##kind, FUNCTION_STEPS + 2 * kind, INNER, kind)
 EACH_KIND(FUNCTION_STEPPED)
-FUNCTION_STEPS_AS(function_flood, FUNCTION_FLOODS, FLOOD, 1)
+FUNCTION_STEPS_AS(function_flood, FUNCTION_FLOODS, FLOOD, 1 /* THROUGHPUT */)
 
 #define FUNCTION_ROUND(kind) \
     x = bare_function_steps_##kind(x); \

@@ -7,7 +7,8 @@ use super::chains::Chains;
 use super::samples::Samples;
 use super::{NotCalibrated, half};
 
-/// Event numbers, as in `calibration.c`, with the pairs of instructions in a dose.
+/// Offset from the event of the span around nothing, as in `calibration.c`, and pairs of
+/// instructions of a dose.
 pub(super) const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
 
 /// One kind of span in the regular and the random loop. The events named here are around nothing;
@@ -72,9 +73,9 @@ pub(super) fn from_samples(
             ..span_cost(samples, PLAIN, chains)?
         }
     };
-    // The same steps with some records in each, less those with none beside them. By medians, which
-    // a busy machine does not move: over 16 steps, one step of the clock matters little. At full
-    // speed by means, because a record there is sometimes expensive at the end of a segment.
+    // The same steps with some records in each, less those without in the same pass. By medians,
+    // which a busy machine does not move: over 16 steps, one step of the clock matters little. At
+    // full speed by means, because a record there is sometimes expensive at the end of a segment.
     let inner = |variant: u32, records: f64| {
         let mut kinds = (0..STEP_KINDS)
             .map(|kind| {
@@ -169,20 +170,28 @@ fn weighted_mean(figures: &[Estimate]) -> (f64, f64) {
     (weighted / weights, weights.powf(-0.5))
 }
 
-/// The middle of costs in different code, with bounds that contain all of them, since a program's
-/// own code may behave as any. A point takes time, so no bound is below 0. The uncertainty of a cost
-/// widens the bounds, and a cost moves the middle as far as it surely differs from others: of some
-/// kinds of code, the extremes are otherwise those that were measured worst.
+/// The cost in any code, from the costs in some kinds, with bounds that contain all of them, since a
+/// program's own code may behave as any. A point takes time, so no bound is below 0. The value is the
+/// midpoint of the lowest upper bound and the highest lower bound: a poorly known cost widens the
+/// interval and hardly moves the value, while the extremes of the values would be the worst measured.
 pub(super) fn hull(kinds: &[Estimate]) -> Estimate {
     let least = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(f64::INFINITY, f64::min);
-    let most = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(0.0, f64::max);
+    let most =
+        |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
     let lo = least(&|kind| kind.value - half(kind)).max(0.0);
-    let hi = most(&|kind| kind.value + half(kind));
-    // The ends of what surely differs; they cross where nothing does.
-    let from = least(&|kind| kind.value + half(kind)).max(0.0);
-    let to = most(&|kind| kind.value - half(kind));
+    let hi = most(&|kind| kind.value + half(kind)).max(0.0);
+    let (from, to) = (
+        least(&|kind| kind.value + half(kind)),
+        most(&|kind| kind.value - half(kind)),
+    );
+    // They cross where no two kinds surely differ. Then their middle is in all of them.
+    let value = if from < to {
+        f64::midpoint(from.max(0.0), to.max(0.0))
+    } else {
+        f64::midpoint(from, to).max(0.0)
+    };
     Estimate {
-        value: f64::midpoint(from, to),
+        value,
         interval: Interval::new(lo, hi),
         method: format!("middle of {} kinds of code", kinds.len()),
         n: kinds.iter().map(|kind| kind.n).sum(),
@@ -205,26 +214,11 @@ pub(super) fn scaled(a: &Estimate, by: f64) -> Estimate {
 
 /// a + b of independent estimates: half-widths add in squares.
 fn sum(a: &Estimate, b: &Estimate) -> Estimate {
-    let negative = Estimate {
-        value: -b.value,
-        interval: Interval {
-            lo: b.interval.hi.map(|hi| -hi),
-            hi: b.interval.lo.map(|lo| -lo),
-        },
-        ..b.clone()
-    };
-    difference(a, &negative)
-}
-
-/// a - b of independent estimates: half-widths add in squares.
-fn difference(a: &Estimate, b: &Estimate) -> Estimate {
-    let value = a.value - b.value;
-    let half = |e: &Estimate| e.interval.half_width().unwrap_or(f64::INFINITY);
+    let value = a.value + b.value;
     let width = half(a).hypot(half(b));
     Estimate {
         value,
         interval: Interval::new(value - width, value + width),
-        method: "section less its dose".to_owned(),
         n: a.n.min(b.n),
         n_effective: a.n_effective.min(b.n_effective),
         notes: Vec::new(),

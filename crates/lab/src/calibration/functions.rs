@@ -1,7 +1,7 @@
 //! Measures the cost of functions that are recorded by hooks of the compiler.
 //!
 //! **Method.** As for points: functions around known doses of work in regular and in random order,
-//! and steps of each kind of work that are functions, recorded or not. The least disturbed of some
+//! and steps of each kind of work that are functions, recorded or not, also at full speed. The least disturbed of some
 //! runs counts.
 
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ const FUNCTIONS: Sections = Sections {
 const STEPS: u32 = 150;
 /// The same around many steps of one kind, with the spans one after the other.
 const FLOODS: u32 = 164;
-/// Pattern of their names.
+/// Pattern of the recorded functions' names.
 const NAMED: &str = "^undertick_calibrated_";
 /// The argument that selects the workload of functions.
 const WORD: &str = "--functions";

@@ -183,7 +183,7 @@ fn one_look_that_contradicts_is_not_enough() {
 
 /// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: bounds of 0 to 9, not below 0, with the middle of -0.5, which
 /// counts as 0, and 7. A kind that is known to +-90 ns widens the bounds alone. Of kinds that agree,
-/// the ends cross: the middle of 2.2 and 2.0.
+/// the bounds cross: the middle of 2.2 and 2.0.
 #[test]
 fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
     let kinds = [ns(-1.0, 0.5), ns(8.0, 1.0), ns(3.0, 0.1)];
@@ -196,4 +196,8 @@ fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
     assert_eq!(noisy.interval.hi, Some(150.0));
     let agree = hull(&[ns(2.1, 0.1), ns(2.5, 0.5), ns(1.0, 6.0)]);
     assert!((agree.value - 2.1).abs() < 1e-12, "{}", agree.value);
+    // Of what is only known to be small, the value is small: the middle of 10.2 and -9.8.
+    let small = hull(&[ns(0.2, 10.0), ns(0.3, 12.0)]);
+    assert!((small.value - 0.2).abs() < 1e-12, "{}", small.value);
+    assert_eq!(hull(&[ns(-3.0, 1.0), ns(-2.0, 1.0)]).value, 0.0);
 }
