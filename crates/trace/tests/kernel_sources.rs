@@ -142,8 +142,8 @@ fn faults_interrupts_and_wakes() {
     assert!(interrupts.iter().all(|row| row.payload > 0 && row.tid > 0));
 
     // A thread that waited was woken by the other one before it went on.
-    let (pinger, pinged) = (recorded.said("pinger").tid, recorded.said("pinged").tid);
-    let rows = recorded.between(pinged, INNER);
+    let (pinger, pinged) = (recorded.said("pinger").tid, recorded.said("pinged"));
+    let rows = recorded.between(pinged.tid, INNER);
     let (mut waited, mut woken) = (0, 0);
     let mut since: Option<i64> = None;
     let mut waker = 0;
@@ -157,8 +157,17 @@ fn faults_interrupts_and_wakes() {
             woken += i64::from(std::mem::take(&mut waker) == i64::from(pinger));
         }
     }
-    assert!(waited >= 100, "{waited}");
-    assert!(woken * 100 >= waited * 99, "{woken} of {waited}");
+    // On a busy machine most bytes are there before the thread reads: the kernel counts the waits.
+    // Those between the inner and the outer stamps are in its count alone.
+    let counted = pinged.numbers[0];
+    assert!(
+        waited > 0 && (waited..=waited + 2).contains(&counted),
+        "{waited} {counted}"
+    );
+    assert!(
+        (waited - woken) * 100 <= waited.max(100),
+        "{woken} of {waited}"
+    );
 }
 
 /// The order is: the waker's stamp, the kernel's waking, the switch in, the woken thread's stamp.
