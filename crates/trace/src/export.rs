@@ -335,7 +335,6 @@ struct Nesting {
 }
 
 /// What a row does to the slices of its ring.
-#[derive(Default)]
 struct SliceChange {
     /// Number of slices that it ends.
     closed: usize,
@@ -347,23 +346,19 @@ struct SliceChange {
 const DEEPEST: usize = 512;
 
 impl Nesting {
-    /// Ends and begins the slices that a row ends and begins. A gap ends all of its ring.
-    fn take(&mut self, row: &Row) -> SliceChange {
-        let mut change = SliceChange::default();
-        match row.kind {
-            Some(Kind::End | Kind::EndOrdered | Kind::Next) => {
-                change.closed = self.close(row.ring, row.event);
-            }
-            Some(Kind::Gap) => change.closed = self.close_all(row.ring),
-            Some(_) | None => {}
-        }
-        let begins = match row.kind {
-            Some(Kind::Begin | Kind::BeginOrdered) => Some(row.event),
-            Some(Kind::Next) => Some(row.payload as i32),
-            Some(_) | None => None,
+    /// Applies a row to the slices of its ring. A gap ends all of them.
+    fn apply(&mut self, row: &Row) -> SliceChange {
+        let (closed, begins) = match row.kind {
+            Some(Kind::Begin | Kind::BeginOrdered) => (0, Some(row.event)),
+            Some(Kind::End | Kind::EndOrdered) => (self.close(row.ring, row.event), None),
+            Some(Kind::Next) => (self.close(row.ring, row.event), Some(row.payload as i32)),
+            Some(Kind::Gap) => (self.close_all(row.ring), None),
+            Some(_) | None => (0, None),
         };
-        change.begun = begins.filter(|&event| self.open(row.ring, event));
-        change
+        SliceChange {
+            closed,
+            begun: begins.filter(|&event| self.open(row.ring, event)),
+        }
     }
 
     /// Opens a slice; false if it is nested too deeply.

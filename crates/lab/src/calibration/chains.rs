@@ -38,7 +38,7 @@ impl Chains {
         let chains: Vec<(i64, f64)> = (samples.timed(CHAIN))
             .map(|(start, s)| (start, s.tm / PAIRS))
             .collect();
-        // A median needs more chains than a price.
+        // There are enough chains for a window: the median above needs more.
         let prices = (chains.iter().enumerate())
             .map(|(at, &(start, _))| {
                 let from = at

@@ -4,7 +4,7 @@ use undertick_trace::manifest::{Calibration, SpanCost};
 use undertick_units::{Estimate, Interval};
 
 use super::chains::Chains;
-use super::samples::Samples;
+use super::samples::{REGULAR_PLAIN, Samples};
 use super::{NotCalibrated, half};
 
 /// Offset from the event of the span around nothing, as in `calibration.c`, and pairs of
@@ -20,7 +20,7 @@ pub(super) struct Sections {
 }
 
 const PLAIN: Sections = Sections {
-    regular: 60,
+    regular: REGULAR_PLAIN,
     random: 10,
 };
 const ORDERED: Sections = Sections {

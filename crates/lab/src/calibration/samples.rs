@@ -29,8 +29,11 @@ pub(super) struct Samples {
     pub(super) granularity_ticks: f64,
 }
 
+/// The span around nothing with which a pass through the workload of points begins, as in
+/// `calibration.c`.
+pub(super) const REGULAR_PLAIN: u32 = 60;
 /// The spans that a pass through the workload of points, or of functions, begins with.
-const PASS: [u32; 2] = [60, FIRST_EVENT as u32];
+const PASS: [u32; 2] = [REGULAR_PLAIN, FIRST_EVENT as u32];
 
 /// An event, and the number of sampled spans recorded inside each of its spans.
 type Key = (u32, u32);

@@ -69,7 +69,7 @@ impl Sink for Chrome {
         if row.mode != 0 {
             return Ok(()); // of the kernel: of no ring
         }
-        let slices = self.nesting.take(row);
+        let slices = self.nesting.apply(row);
         self.ends(slices.closed, row)?;
         if let Some(event) = slices.begun {
             self.event('B', Some(&names.event(row.pid, event)), row, "")?;

@@ -162,7 +162,7 @@ impl Sink for Perfetto {
             return self.of_kernel(row);
         }
         self.describe(row, names)?;
-        let slices = self.nesting.take(row);
+        let slices = self.nesting.apply(row);
         self.ends(slices.closed, row)?;
         if let Some(event) = slices.begun {
             self.event(SLICE_BEGIN, Some(&names.event(row.pid, event)), row, None)?;
