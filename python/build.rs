@@ -29,10 +29,10 @@ fn main() {
         .iter()
         .for_each(|path| take_in(Path::new(path), &mut hasher));
     println!("cargo::rustc-env=UNDERTICK_BUILD={:016x}", hasher.finish());
-    let source = "../crates/lab/src/calibration.c";
+    let source = "../crates/calibrate/src/calibration.c";
     println!("cargo::rerun-if-changed={source}");
     for part in ["calibration_functions.h", "dose.h"] {
-        println!("cargo::rerun-if-changed=../crates/lab/src/{part}");
+        println!("cargo::rerun-if-changed=../crates/calibrate/src/{part}");
     }
     println!("cargo::rerun-if-changed=../include/undertick.h");
     cc::Build::new()

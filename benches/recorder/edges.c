@@ -2,7 +2,7 @@
  * they begin. The same work runs between plain, fast and ordered points and between fenced
  * readings, in random order. Run by `cargo xtask bench edges`, which compares `report` with the
  * fenced readings that are printed here. */
-#include "../../crates/lab/src/dose.h"
+#include "../../crates/calibrate/src/dose.h"
 #include "fenced.h"
 #include "undertick.h"
 #include <stdio.h>

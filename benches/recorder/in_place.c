@@ -3,7 +3,7 @@
  * pairs of instructions in each, set by the compiler's options, because the core's speed
  * determines the time of a pair. Run by `cargo xtask bench in_place`. */
 #define _GNU_SOURCE
-#include "../../crates/lab/src/dose.h"
+#include "../../crates/calibrate/src/dose.h"
 #include "undertick.h"
 #include <sched.h>
 #include <stdlib.h>

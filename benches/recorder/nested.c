@@ -9,7 +9,7 @@
  *
  * Prints the mean ticks of the outer span by fenced readings, and those around nothing; ticks
  * over ten times the median, such as interrupts, are dropped. */
-#include "../../crates/lab/src/dose.h"
+#include "../../crates/calibrate/src/dose.h"
 #include "fenced.h"
 #include "undertick.h"
 #include <sqlite3.h>

@@ -2,7 +2,7 @@
  * number in a thousand, at random, really take eight times as long; their count is written to a
  * file. Run by `cargo xtask bench hog` and `bench evidence`. */
 #define _GNU_SOURCE
-#include "../../crates/lab/src/dose.h"
+#include "../../crates/calibrate/src/dose.h"
 #include "undertick.h"
 #include <sched.h>
 #include <signal.h>

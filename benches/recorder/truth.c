@@ -2,7 +2,7 @@
  * loop of about 2 us, interleaved with a long chain of the same instructions. Run by `cargo
  * xtask bench truth`, which compares each span's compensated mean with the chain's price of its
  * dose. */
-#include "../../crates/lab/src/dose.h"
+#include "../../crates/calibrate/src/dose.h"
 #include "undertick.h"
 #include <stdlib.h>
 

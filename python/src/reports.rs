@@ -137,7 +137,7 @@ pub fn compare_documents(
             let subject = compare::subject(text).map_err(|wrong| format!("{name}: {wrong}"))?;
             Ok(subject.side(name))
         };
-        undertick_lab::compare::compare(side(&a)?, side(&b)?, level)
+        undertick_meter::compare::compare(side(&a)?, side(&b)?, level)
     });
     let found = found.map_err(InputError::new_err)?;
     let json = serde_json::to_string(&found).map_err(|e| Error::new_err(e.to_string()))?;

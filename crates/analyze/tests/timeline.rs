@@ -206,7 +206,7 @@ fn every_warning_has_its_chapter() {
         .filter_map(|rest| rest.trim_start().strip_prefix('"'))
         .map(|rest| rest.split('"').next().unwrap().to_owned())
         .collect();
-    let experiment = read("crates/lab/src/experiment/combine.rs");
+    let experiment = read("crates/experiment/src/combine.rs");
     for code in ["timed_out", "failed", "lacking"] {
         assert!(experiment.contains(&format!("\"{code}\"")));
         codes.push(code.to_owned());

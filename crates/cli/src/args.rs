@@ -63,7 +63,7 @@ pub enum Command {
     #[command(hide = true, name = "__calibration-workload")]
     CalibrationWorkload {
         /// Number of passes
-        #[arg(default_value_t = undertick_lab::calibration::PASSES)]
+        #[arg(default_value_t = undertick_calibrate::calibration::PASSES)]
         passes: u32,
         /// Record functions
         #[arg(long)]

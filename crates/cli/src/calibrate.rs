@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use clap::Args;
+use undertick_calibrate::zero_test::{self, Failure as TestFailure, Load, Request};
 use undertick_clock::{ClockId, Source};
-use undertick_lab::zero_test::{self, Failure as TestFailure, Load, Request};
 use undertick_report::calibrate;
 
 use crate::Failure;

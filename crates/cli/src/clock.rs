@@ -25,7 +25,8 @@ pub struct Clock {
 pub fn run(arguments: &Clock) -> Result<u8, Failure> {
     let level = output::level(arguments.confidence)?;
     let mut progress = Progress::new();
-    let found = undertick_lab::audit::run(level, |share| progress.share("reading clocks", share));
+    let found =
+        undertick_calibrate::audit::run(level, |share| progress.share("reading clocks", share));
     progress.done();
     output::document(arguments.json, &found, || audit::render(&found, 110))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use undertick_analyze::Options as Analysis;
-use undertick_lab::compare::{self as lab, InTurn, Input, Options, Recorded};
+use undertick_meter::compare::{self as comparing, InTurn, Input, Options, Recorded};
 use undertick_report::compare::{self, Comparison};
 use undertick_report::document::Warning;
 
@@ -144,13 +144,13 @@ fn compared(
     let mut open = |index: usize| -> Result<Input, Failure> {
         let mut on_progress =
             |share: f64| progress.share("analysing", (index as f64 + share) / 2.0);
-        lab::open(&paths[index], analysis, &mut on_progress).map_err(Failure::usage)
+        comparing::open(&paths[index], analysis, &mut on_progress).map_err(Failure::usage)
     };
     let both = open(0).and_then(|a| Ok((a, open(1)?)));
     progress.done();
     let (mut a, mut b) = both?;
     let held = (arguments.reference.as_deref())
-        .map(|reference| lab::hold_against(&mut a, &mut b, reference))
+        .map(|reference| comparing::hold_against(&mut a, &mut b, reference))
         .transpose()
         .map_err(Failure::usage)?;
     for (input, path) in [(&mut a, &paths[0]), (&mut b, &paths[1])] {
@@ -162,7 +162,7 @@ fn compared(
             )));
         }
     }
-    let mut found = lab::compare_as(a, b, options).map_err(Failure::usage)?;
+    let mut found = comparing::compare_as(a, b, options).map_err(Failure::usage)?;
     found.warnings.extend(held);
     Ok(found)
 }
@@ -215,7 +215,8 @@ fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Reco
         seed: now.map_or(1, |since| since.as_nanos() as u64),
     };
     let mut progress = Progress::new();
-    let recorded = lab::record_in_turn(&wanted, |update| progress.share("recording", update.share));
+    let recorded =
+        comparing::record_in_turn(&wanted, |update| progress.share("recording", update.share));
     progress.done();
     let recorded = recorded.map_err(failure)?;
     if recorded.rounds < 2 {

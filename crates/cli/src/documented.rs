@@ -228,10 +228,10 @@ fn reader_of(block: &str) -> Result<&'static str, String> {
         let parsed: Result<toml::Table, _> = toml::from_str(block);
         parsed.map(|_| "cargo").map_err(|e| e.to_string())
     } else if block.contains("[[process]]") {
-        let parsed = undertick_lab::script::Script::parse(block);
+        let parsed = undertick_experiment::script::Script::parse(block);
         parsed.map(|_| "script").map_err(|e| e.to_string())
     } else if block.contains("[[step]]") {
-        let parsed = undertick_lab::slow::Script::parse(block);
+        let parsed = undertick_meter::slow::Script::parse(block);
         parsed.map(|_| "slow script").map_err(|e| e.to_string())
     } else {
         let parsed = undertick_analyze::Table::parse(block, "sample");
@@ -270,7 +270,7 @@ fn the_pieces_of_the_chapter_on_scripts() {
         script = script.replace(part, whole);
     }
     script += &format!("\n{}\n{}", piece(latency), piece(line));
-    let parsed = undertick_lab::script::Script::parse(&script);
+    let parsed = undertick_experiment::script::Script::parse(&script);
     let parsed = parsed.unwrap_or_else(|why| panic!("{why}\n{script}"));
     assert_eq!(parsed.settings.len(), 3 * 2 * 4);
 }

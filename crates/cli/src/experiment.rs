@@ -4,12 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use undertick_analyze::Cull;
-use undertick_lab::experiment::{
-    self, Experiment, ExperimentError, Machine, Options, Outcome, Why,
-};
-use undertick_lab::linux::{self, LocalMachine};
-use undertick_lab::primitives;
-use undertick_lab::simulated::Simulated;
+use undertick_experiment::linux::{self, LocalMachine};
+use undertick_experiment::primitives;
+use undertick_experiment::simulated::Simulated;
+use undertick_experiment::{self, Experiment, ExperimentError, Machine, Options, Outcome, Why};
 use undertick_report::{experiment as drawn, html};
 use undertick_trace::input::{self, Kind};
 
@@ -119,18 +117,17 @@ pub fn perform(
     options: Options,
 ) -> Result<Outcome, Failure> {
     let mut progress = Progress::new();
-    let result = experiment::perform(
-        experiment,
-        machine,
-        trace,
-        options,
-        &mut |update| match update {
-            experiment::Progress::Repetition(done, all) => {
-                progress.share("repetitions", done as f64 / all.max(1) as f64);
+    let result =
+        undertick_experiment::perform(experiment, machine, trace, options, &mut |update| {
+            match update {
+                undertick_experiment::Progress::Repetition(done, all) => {
+                    progress.share("repetitions", done as f64 / all.max(1) as f64);
+                }
+                undertick_experiment::Progress::Finalizing(share) => {
+                    progress.share("keeping", share)
+                }
             }
-            experiment::Progress::Finalizing(share) => progress.share("keeping", share),
-        },
-    );
+        });
     progress.done();
     result.map_err(failure)
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use undertick_lab::interference::{self as meter, Mix, Request, Schedule};
-use undertick_lab::linux;
+use undertick_experiment::linux;
+use undertick_meter::interference::{self as meter, Mix, Request, Schedule};
 use undertick_report::{html, interference as drawn};
 
 use crate::Failure;

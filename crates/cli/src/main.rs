@@ -10,7 +10,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let calibration = undertick_lab::calibration::workload;
+    let calibration = undertick_calibrate::calibration::workload;
     let own = undertick_cli::Own { words, calibration };
     ExitCode::from(undertick_cli::run(std::env::args_os(), own))
 }

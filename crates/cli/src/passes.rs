@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use undertick_lab::experiment::{Experiment, Outcome};
-use undertick_lab::traffic;
+use undertick_experiment::{Experiment, Outcome};
+use undertick_meter::traffic;
 use undertick_report::document::Report;
 use undertick_report::traffic::render;
 use undertick_trace::read::Trace;

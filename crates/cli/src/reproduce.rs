@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use undertick_lab::experiment::{Experiment, Options, Outcome};
-use undertick_lab::interference::{self as meter, Disturbance, Mix};
-use undertick_lab::linux;
-use undertick_lab::reproduce::interference::{MeteredRun, with_runs};
-use undertick_lab::reproduce::{self, Request, Run};
-use undertick_lab::zero_test::{self, Load};
+use undertick_calibrate::zero_test::{self, Load};
+use undertick_experiment::linux;
+use undertick_experiment::{Experiment, Options, Outcome};
+use undertick_meter::interference::{self as meter, Disturbance, Mix};
 use undertick_report::html;
 use undertick_report::reproduce::{Reproduction, render};
+use undertick_reproduce::interference::{MeteredRun, with_runs};
+use undertick_reproduce::{self, Request, Run};
 use undertick_trace::read::Trace;
 
 use crate::Failure;
@@ -93,7 +93,7 @@ fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
             break;
         }
     }
-    reproduce::joined(each).ok_or_else(|| Failure::usage("nothing to do"))
+    undertick_reproduce::joined(each).ok_or_else(|| Failure::usage("nothing to do"))
 }
 
 fn machine_failure(text: impl ToString) -> Failure {
@@ -105,13 +105,13 @@ fn machine_failure(text: impl ToString) -> Failure {
 
 /// Reproduces Cm*: the simulated machine, and zero tests and messages here.
 fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let request = reproduce::cmstar::Request {
+    let request = undertick_reproduce::cmstar::Request {
         run: how_long(arguments),
         level: output::level(arguments.confidence)?,
     };
     let stop = output::stop_on_signals();
     let mut progress = Progress::new();
-    let mut found = reproduce::cmstar::simulated(&request, |share| {
+    let mut found = undertick_reproduce::cmstar::simulated(&request, |share| {
         progress.share("simulating", share);
         !stop.load(Ordering::Relaxed)
     });
@@ -134,13 +134,13 @@ fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         true => None,
         false => Some(perform(
             arguments,
-            reproduce::cmstar::rpc_scripts(request.run),
+            undertick_reproduce::cmstar::rpc_scripts(request.run),
             Kernel::Off,
         )?),
     };
     let report = rpc.as_ref().map(|rpc| &rpc.outcome.report);
-    let cpus = reproduce::cmstar::spread_of_cpus(request.level);
-    reproduce::cmstar::with_measured(&mut found, cpus, &zeros, report);
+    let cpus = undertick_reproduce::cmstar::spread_of_cpus(request.level);
+    undertick_reproduce::cmstar::with_measured(&mut found, cpus, &zeros, report);
     if let Some(rpc) = &rpc {
         rpc.add_findings(&mut found);
     }
@@ -149,7 +149,7 @@ fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
 
 /// Runs a zero test on this machine.
 fn zero(
-    request: &reproduce::cmstar::Request,
+    request: &undertick_reproduce::cmstar::Request,
     load: Load,
     stop: &AtomicBool,
 ) -> Result<zero_test::Outcome, zero_test::Failure> {
@@ -184,11 +184,11 @@ fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     };
     say!(
         "{repetitions} repetitions of {cycles} cycles: about {:.0} s",
-        reproduce::expected_seconds(&request)
+        undertick_reproduce::expected_seconds(&request)
     );
     let stop = output::stop_on_signals();
     let mut progress = Progress::new();
-    let result = reproduce::slow_clock(&request, |share| {
+    let result = undertick_reproduce::slow_clock(&request, |share| {
         progress.share("measuring", share);
         !stop.load(Ordering::Relaxed)
     });
@@ -246,17 +246,17 @@ fn how_long(arguments: &Reproduce) -> Run {
 }
 
 fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let scripts = reproduce::traffic::scripts(how_long(arguments), &linux::cpus());
+    let scripts = undertick_reproduce::traffic::scripts(how_long(arguments), &linux::cpus());
     let done = perform(arguments, scripts, Kernel::Off)?;
     let trace = Trace::open(&done.trace)?;
-    let turns = reproduce::traffic::turned(
+    let turns = undertick_reproduce::traffic::turned(
         &done.experiment,
         &done.outcome.performed,
         &trace,
         arguments.confidence,
     )
     .map_err(machine_failure)?;
-    let mut found = reproduce::traffic::reproduction(&done.outcome.report, &turns);
+    let mut found = undertick_reproduce::traffic::reproduction(&done.outcome.report, &turns);
     done.add_findings(&mut found);
     Ok(found)
 }
@@ -265,20 +265,24 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let run = how_long(arguments);
     let single = perform(
         arguments,
-        reproduce::trams::scripts(run, &linux::cpus()),
+        undertick_reproduce::trams::scripts(run, &linux::cpus()),
         Kernel::Off,
     )?;
     // Only the kernel knows why a wait was long, and taking locks causes few wakeups.
     let locks = perform(
         arguments,
-        reproduce::trams::contended_scripts(run),
+        undertick_reproduce::trams::contended_scripts(run),
         Kernel::Auto,
     )?;
     let trace = Trace::open(&locks.trace)?;
-    let waits = reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
-        .map_err(machine_failure)?;
-    let mut found =
-        reproduce::trams::reproduction(&single.outcome.report, &locks.outcome.report, &waits);
+    let waits =
+        undertick_reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
+            .map_err(machine_failure)?;
+    let mut found = undertick_reproduce::trams::reproduction(
+        &single.outcome.report,
+        &locks.outcome.report,
+        &waits,
+    );
     single.add_findings(&mut found);
     locks.add_findings(&mut found);
     Ok(found)
@@ -287,7 +291,8 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
 /// Returns the published figures, and those of the meter here: undisturbed, and disturbed in two
 /// ways.
 fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let mut found = reproduce::interference::published(output::level(arguments.confidence)?);
+    let mut found =
+        undertick_reproduce::interference::published(output::level(arguments.confidence)?);
     let scratch =
         tempfile::tempdir().map_err(|e| machine_failure(format!("no temporary directory: {e}")))?;
     let time = Duration::from_secs(if arguments.quick { 2 } else { 15 });
@@ -347,7 +352,7 @@ const COLUMNS: usize = 132;
 
 /// Runs the experiment's second process.
 pub fn partner() -> Result<u8, Failure> {
-    reproduce::ping_pong::partner().map_err(|e| Failure {
+    undertick_reproduce::ping_pong::partner().map_err(|e| Failure {
         status: 1,
         text: format!("the second process of the experiment: {e}"),
     })?;

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use undertick_clock::slow::{SlowClock, SlowName};
 use undertick_estimate::slow::{Plan, Question};
-use undertick_lab::slow::{ActivityRow, Document, Estimator, Request, Script};
+use undertick_meter::slow::{ActivityRow, Document, Estimator, Request, Script};
 use undertick_trace::input::{self, Kind};
 
 use crate::Failure;
@@ -92,7 +92,7 @@ pub fn run(arguments: &Slow) -> Result<u8, Failure> {
 }
 
 fn duration_ns(text: &str) -> Result<f64, String> {
-    undertick_lab::slow::duration_ns(text)
+    undertick_meter::slow::duration_ns(text)
         .ok_or_else(|| format!("{text:?} is no duration; write e.g. 50us, 2.5ms or 1s"))
 }
 
@@ -194,7 +194,7 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
     };
     let stop = output::stop_on_signals();
     let mut progress = Progress::new();
-    let result = undertick_lab::slow::run(&request, &clock, |share| {
+    let result = undertick_meter::slow::run(&request, &clock, |share| {
         progress.share("measuring", share);
         !stop.load(Ordering::Relaxed)
     });

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use undertick_lab::interference::{self, Mix, Schedule};
-use undertick_lab::linux::{self, LocalMachine};
-use undertick_lab::{fleet, survey as lab};
+use undertick_experiment::linux::{self, LocalMachine};
+use undertick_meter::interference::{self, Mix, Schedule};
+use undertick_meter::{fleet, survey};
 use undertick_report::html;
 use undertick_report::{fleet as drawn_fleet, survey as drawn};
 
@@ -59,14 +59,14 @@ pub fn run(arguments: &Survey) -> Result<u8, Failure> {
     })?;
     let meter = meter(&machine, scratch.path().join("interference.ut"), level);
     let stop = output::stop_on_signals();
-    let request = lab::Request {
+    let request = survey::Request {
         level,
         quick: arguments.quick,
         meter: meter.as_ref(),
         stop: &stop,
     };
     let mut progress = Progress::new();
-    let found = lab::run(&machine, request, &mut |what, share| {
+    let found = survey::run(&machine, request, &mut |what, share| {
         progress.share(what, share)
     });
     progress.done();

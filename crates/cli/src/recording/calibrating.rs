@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use undertick_calibrate::calibration::kept::Kept;
+use undertick_calibrate::calibration::{self, Look};
 use undertick_clock::{Choice, facts};
-use undertick_lab::calibration::kept::Kept;
-use undertick_lab::calibration::{self, Look};
 use undertick_trace::finalize::rewrite_manifest;
 use undertick_trace::kernel;
 use undertick_trace::manifest::{Calibration, Manifest};

@@ -1,0 +1,11 @@
+//! Measurements of machines and programs: what others on the machine cost ([`interference`]), what
+//! the machine can do ([`survey`]), how many machines differ ([`fleet`]), how two programs differ
+//! ([`compare`]), durations below the step of a slow clock ([`slow`]), and the published table of
+//! process coordination ([`traffic`]).
+
+pub mod compare;
+pub mod fleet;
+pub mod interference;
+pub mod slow;
+pub mod survey;
+pub mod traffic;

@@ -1,0 +1,159 @@
+//! The memo's figures over all repetitions: a step's time until the next stamp, separately for
+//! those after which the process itself went on and those after which another ran.
+
+use undertick_estimate::Numbers;
+use undertick_trace::read::Trace;
+use undertick_units::Estimate;
+
+use super::table::{Scale, Value, median, values};
+use undertick_experiment::script::{Plan, Stamps, Verb};
+use undertick_experiment::{Ended, Experiment, ExperimentError, Mark, Performed, Repetition};
+
+/// The duration of one step of one setting until the next stamp, with its null step taken off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// Index of the setting.
+    pub setting: usize,
+    /// The process's name.
+    pub process: String,
+    /// The step's number.
+    pub number: u32,
+    /// Duration where the process itself went on, ns.
+    pub kept: Option<Estimate>,
+    /// Duration where another process came out of a step in which it waited, ns. A process that
+    /// comes out of any other step had run in between.
+    pub given: Option<Estimate>,
+    /// Number of values of each kind.
+    pub counts: [u64; 2],
+    /// Number of wakeups of a process that did not wait; they belong to neither kind.
+    pub needless: u64,
+}
+
+/// Minimum number of values of a kind for which a repetition counts.
+const FEWEST: usize = 5;
+
+/// One repetition's medians of one step.
+#[derive(Default)]
+struct Once {
+    kept: Vec<f64>,
+    given: Vec<f64>,
+    counts: [u64; 2],
+    needless: u64,
+}
+
+/// Every step of every setting whose processes share one CPU.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn turns(
+    experiment: &Experiment,
+    performed: &Performed,
+    trace: &Trace,
+    level: f64,
+) -> Result<Vec<Turn>, ExperimentError> {
+    let scale = Scale::from_manifest(&trace.manifest);
+    let mut all = Vec::new();
+    for (index, (setting, _)) in experiment.settings().enumerate() {
+        let plan = &setting.plan;
+        let done: Vec<&Repetition> = (performed.repetitions.iter())
+            .filter(|r| r.setting == index && r.ended == Ended::Done)
+            .filter(|r| r.cpus.iter().all(|cpu| cpu.is_some() && *cpu == r.cpus[0]))
+            .collect();
+        let wakes = |p: &undertick_experiment::script::Process| {
+            p.steps
+                .iter()
+                .any(|s| matches!(s.verb, Verb::Wakeup { .. } | Verb::Notify { .. }))
+        };
+        let is_one = plan.processes.len() > 1 && plan.processes.iter().any(wakes);
+        if done.is_empty() || plan.stamps != Stamps::Between || !is_one {
+            continue;
+        }
+        let recorded = super::recorded(experiment, &done, trace)?;
+        let each: Vec<Vec<Vec<Vec<Value>>>> = recorded
+            .iter()
+            .map(|r| values(&r.stamps, plan).of)
+            .collect();
+        let nulls: Vec<Vec<f64>> = recorded.iter().map(|r| nulls(r, plan)).collect();
+        for (p, process) in plan
+            .processes
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.measured)
+        {
+            for s in process.loop_to..process.steps.len() {
+                let mut once = Once::default();
+                for (values, nulls) in each.iter().zip(&nulls) {
+                    once.add(&values[p][s], plan, p, (nulls[p], &scale));
+                }
+                all.push(Turn {
+                    setting: index,
+                    process: process.name.clone(),
+                    number: process.steps[s].number,
+                    kept: over(once.kept, once.counts[0], level),
+                    given: over(once.given, once.counts[1], level),
+                    counts: once.counts,
+                    needless: once.needless,
+                });
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl Once {
+    fn add(&mut self, values: &[Value], plan: &Plan, process: usize, (null, scale): (f64, &Scale)) {
+        let (mut kept, mut given) = (Vec::new(), Vec::new());
+        for value in values {
+            let Some((ts, after)) = value.next else {
+                continue;
+            };
+            if value.needless {
+                self.needless += 1;
+            } else if after.process == process {
+                kept.push(ts - value.start);
+            } else if after.waited(plan) {
+                given.push(ts - value.start);
+            }
+        }
+        self.counts[0] += kept.len() as u64;
+        self.counts[1] += given.len() as u64;
+        let less = |ticks: f64| (ticks - null) * scale.ns_per_tick;
+        for (all, of) in [(&mut self.kept, &kept), (&mut self.given, &given)] {
+            if of.len() >= FEWEST {
+                all.extend(median(of).map(less));
+            }
+        }
+    }
+}
+
+/// The median null step of each process, ticks.
+fn nulls(recorded: &super::read::Recorded, plan: &Plan) -> Vec<f64> {
+    (0..plan.processes.len())
+        .map(|p| {
+            let mut own = recorded.stamps.iter().filter(|s| s.process == p).peekable();
+            let mut lengths = Vec::new();
+            while let Some(stamp) = own.next() {
+                if let (Some(Mark::NullBefore | Mark::NullAfter), Some(next)) =
+                    (stamp.begins, own.peek())
+                {
+                    lengths.push(next.ts - stamp.ts);
+                }
+            }
+            median(&lengths).unwrap_or(0.0)
+        })
+        .collect()
+}
+
+/// The median of the repetitions.
+fn over(values: Vec<f64>, samples: u64, level: f64) -> Option<Estimate> {
+    let n = values.len();
+    let values = Numbers::new(values);
+    let mut estimate = values.quantile(0.5, level)?;
+    if estimate.interval.lo.is_none() || estimate.interval.hi.is_none() {
+        estimate = values.mean(level)?;
+    }
+    estimate.unit = "ns".to_owned();
+    estimate.method = format!("{n} repetitions' medians, {}", estimate.method);
+    estimate.n = samples;
+    Some(estimate)
+}

@@ -1,0 +1,134 @@
+//! Tests of the whole simulated part, in its short form. It gives the same result each time, so no
+//! assertion depends on chance.
+
+use undertick_report::html;
+use undertick_report::reproduce::{Item, Reproduction};
+
+use super::published::{CALL_US_PER_WORD, LATENCY_US, RATES, ZERO_TESTS};
+use super::{Request, simulated};
+use crate::Run;
+
+const QUICK: Request = Request {
+    run: Run::Quick,
+    level: 0.95,
+};
+
+fn item<'a>(found: &'a Reproduction, id: &str) -> &'a Item {
+    let of = found.items.iter().find(|item| item.id == id);
+    of.unwrap_or_else(|| panic!("no {id}"))
+}
+
+fn value(found: &Reproduction, id: &str) -> f64 {
+    item(found, id).simulated.as_ref().expect(id).value
+}
+
+fn within(found: &Reproduction, id: &str, published: f64, share: f64) {
+    let off = value(found, id) / published - 1.0;
+    assert!(
+        off.abs() <= share,
+        "{id}: {:+.1} % of {published}",
+        100.0 * off
+    );
+}
+
+/// Agreement with the printed figures: rates within 15 %, latency within 10 %, a word within 5 %.
+/// The zero tests are on the published side of 1, at least seven of eight, and their means within 7
+/// us. The automatic choice is never worse than no correction, and has half of the published mean
+/// error where that is over 2 us.
+#[test]
+fn published_figures_come_out() {
+    let found = simulated(&QUICK, |_| true);
+    assert!(!found.interrupted);
+    for (routine, readers, rate) in RATES {
+        within(
+            &found,
+            &format!("rate/medusa/{}/{readers}", routine.name()),
+            rate,
+            0.15,
+        );
+    }
+    for (pairs, latency) in (1..).zip(LATENCY_US) {
+        within(&found, &format!("latency/{pairs}/0"), latency, 0.10);
+        let fewer = value(&found, &format!("latency/{pairs}/0"));
+        let more = value(&found, &format!("latency/{pairs}/200"));
+        assert!(more < fewer + 20.0, "{pairs}: {fewer} then {more}");
+    }
+    within(&found, "call-slope/1", CALL_US_PER_WORD, 0.05);
+    let mut sides = 0;
+    for test in ZERO_TESTS {
+        let method = if test.method == 1 { "I" } else { "II" };
+        let id = format!("zero/{method}/{}/{}", test.os, test.routine.name());
+        let k = value(&found, &format!("{id}/k"));
+        sides += usize::from((k > 1.0) == (test.k > 1.0));
+        let mean = value(&found, &format!("{id}/mean"));
+        assert!(mean.abs() < 7.0, "{id}: {mean}");
+        let chosen = value(&found, &format!("{id}/chosen/k"));
+        assert!(chosen >= 0.999, "{id}: {chosen}");
+        if let Some(published) = test.mean_us.filter(|m| m.abs() > 2.0) {
+            let mean = value(&found, &format!("{id}/chosen/mean"));
+            assert!(
+                mean.abs() <= published.abs() / 2.0,
+                "{id}: {mean} of {published}"
+            );
+        }
+    }
+    assert!(sides >= 7, "{sides} of 8");
+    whole(&found);
+}
+
+/// Every figure has a unique name, every plot has points, and the page draws all of them.
+fn whole(found: &Reproduction) {
+    let mut ids: Vec<&str> = found.items.iter().map(|i| i.id.as_str()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "an id for each");
+    for figure in 1..=7 {
+        let title = format!("Figure {figure}:");
+        assert!(
+            found.plots.iter().any(|p| p.title.starts_with(&title)),
+            "{title}"
+        );
+    }
+    for figure in 11..=17 {
+        let title = format!("Figure {figure}:");
+        assert!(
+            found.plots.iter().any(|p| p.title.starts_with(&title)),
+            "{title}"
+        );
+    }
+    for plot in &found.plots {
+        assert!(
+            plot.curves.iter().all(|c| !c.points.is_empty()),
+            "{}",
+            plot.title
+        );
+    }
+    for table in &found.tables {
+        assert!(
+            table
+                .rows
+                .iter()
+                .all(|row| row.len() == table.columns.len())
+        );
+    }
+    let page = html::reproduce::render(found);
+    assert_eq!(
+        page.matches("<figure class=\"plot\">").count(),
+        found.plots.len()
+    );
+    assert!(!page.contains("NaN") && !page.contains("There is nothing to draw"));
+}
+
+#[test]
+fn who_stops_it_gets_what_is_done() {
+    let mut heard = 0;
+    let found = simulated(&QUICK, |_| {
+        heard += 1;
+        heard < 25
+    });
+    assert!(found.interrupted);
+    assert!(found.tables.len() <= 2, "{}", found.tables.len());
+    let page = html::reproduce::render(&found);
+    assert!(page.contains("</html>"));
+}

@@ -1,0 +1,300 @@
+//! Figures 12 to 15 and the eight zero tests: the measurement of nothing, by both methods.
+
+use super::published::{LARGEST_MEAN_US, ZERO_TESTS, ZeroTest};
+use super::readings::standard_deviation;
+use super::{Context, item};
+use undertick_cmstar::load::{MethodOne, MethodTwo, Repetition, method_one, method_two};
+use undertick_cmstar::{Parameters, Reading};
+use undertick_estimate::compensation::{Method, Paired, zero_test};
+use undertick_experiment::jobs::Stopped;
+use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
+
+/// Width of a bin of the figures, us.
+const BIN_US: f64 = 20.0;
+const ENDS_US: f64 = 1500.0;
+
+/// Ticks of the clock between two readings.
+fn ticks(from: &Reading, to: &Reading) -> Option<f64> {
+    Some(to.ticks?.wrapping_sub(from.ticks?).cast_signed() as f64)
+}
+
+/// A repetition in the form that the estimators use, ticks.
+pub(super) fn paired(repetition: &Repetition) -> Option<Paired> {
+    let of = |pair: &[Reading; 2]| ticks(&pair[0], &pair[1]);
+    Some(Paired {
+        t1: of(&repetition.before)?,
+        tm: of(&repetition.measured)?,
+        t4: of(&repetition.after)?,
+    })
+}
+
+/// The repetitions of a published test on one machine.
+fn repetitions(parameters: &Parameters, test: &ZeroTest, seed: u64) -> Vec<Repetition> {
+    let found = match test.method {
+        1 => method_one(
+            parameters,
+            &MethodOne {
+                seed,
+                ..MethodOne::new(parameters, test.os, test.routine)
+            },
+        ),
+        _ => method_two(
+            parameters,
+            &MethodTwo {
+                seed,
+                ..MethodTwo::new(parameters, test.os, test.routine)
+            },
+        ),
+    };
+    found.expect("the published Cms are there").repetitions
+}
+
+/// The results of the estimators for the repetitions of one machine.
+struct ZeroTestResult {
+    /// Corrected by the published pairs: mean in us, and k.
+    mean_us: f64,
+    k: Option<f64>,
+    chosen: Chosen,
+    uncorrected_us: Vec<f64>,
+    corrected_us: Vec<f64>,
+}
+
+/// The method that the test chooses, and its correction, on repetitions that it has not seen.
+struct Chosen {
+    method: &'static str,
+    mean_us: f64,
+    k: f64,
+}
+
+/// Blocks of repetitions; they alternate between those for the choice and those for its assessment.
+const BLOCKS: usize = 64;
+
+impl ZeroTestResult {
+    fn from_samples(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
+        let tested = zero_test(samples, None, level, 1.0)?;
+        let pairs = tested.methods.iter().find(|m| m.method == Method::Pairs)?;
+        Some(Self {
+            mean_us: pairs.bias.value * tick_us,
+            k: pairs.k.as_ref().map(|k| k.value),
+            chosen: Chosen::from_samples(samples, method, tick_us, level)?,
+            uncorrected_us: samples.iter().map(|s| s.tm * tick_us).collect(),
+            corrected_us: pairs.corrected.iter().map(|t| t * tick_us).collect(),
+        })
+    }
+}
+
+impl Chosen {
+    fn from_samples(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
+        let blocks = samples.chunks(samples.len().div_ceil(BLOCKS).max(1));
+        let (mut seen, mut unseen) = (Vec::new(), Vec::new());
+        for (i, block) in blocks.enumerate() {
+            let to = if i % 2 == 0 { &mut seen } else { &mut unseen };
+            to.extend_from_slice(block);
+        }
+        let choice = zero_test(&seen, None, level, 1.0)?.choice().clone();
+        let corrected: Vec<f64> = unseen.iter().map(|s| choice.correction.apply(s)).collect();
+        let before: Vec<f64> = unseen.iter().map(|s| s.tm).collect();
+        let (spread, was) = (standard_deviation(&corrected), standard_deviation(&before));
+        Some(Self {
+            method: match (choice.method, method) {
+                (Method::Pairs, 2) => "clock process's pairs",
+                (chosen, _) => chosen.name(),
+            },
+            mean_us: tick_us * corrected.iter().sum::<f64>() / corrected.len() as f64,
+            k: (was / spread).powi(2),
+        })
+    }
+}
+
+pub(super) fn tests(context: &mut Context<'_>) -> Result<(), Stopped> {
+    let (parameters, level) = (context.parameters, context.request.level);
+    let tick_us = parameters.clock.tick_us;
+    let all: Vec<(&ZeroTest, u64)> = (ZERO_TESTS.iter())
+        .flat_map(|test| (1..=context.request.seeds()).map(move |seed| (test, seed)))
+        .collect();
+    let machines = context.run(&all, |(test, seed)| {
+        let all = repetitions(parameters, test, *seed);
+        all.iter().filter_map(paired).collect::<Vec<Paired>>()
+    })?;
+    let seeds = context.request.seeds() as usize;
+    let jobs: Vec<(&ZeroTest, &Vec<Paired>)> =
+        all.iter().map(|(test, _)| *test).zip(&machines).collect();
+    let each = context.run(&jobs, |(test, samples)| {
+        ZeroTestResult::from_samples(samples, test.method, tick_us, level)
+    })?;
+    let mut rows = Vec::new();
+    for (test, machines) in ZERO_TESTS.iter().zip(each.chunks(seeds)) {
+        let machines: Vec<&ZeroTestResult> = machines.iter().flatten().collect();
+        let Some(first) = machines.first() else {
+            (context.found.findings).push(format!(
+                "{}: too few repetitions for a zero test",
+                name(test)
+            ));
+            continue;
+        };
+        rows.push(row(context, test, &machines));
+        if let Some(figure) = test.figure {
+            context.plot(figure_of(test, figure, first));
+        }
+    }
+    longest(context, &each);
+    context.table(
+        "Eight zero tests",
+        &[
+            "Nothing is measured; the ideal is a spike at 0. k: variance before correction over that after it. \
+             Method I corrects by the process's own pairs of readings, Method II by those of a clock process \
+             beside it. Chosen: by our test, from half of the repetitions; its mean and k are of the other half.",
+        ],
+        &[
+            "method", "system", "routine", "published mean, us", "mean, us", "published k", "k", "chosen",
+            "its mean, us", "its k",
+        ],
+        rows,
+    );
+    Ok(())
+}
+
+fn name(test: &ZeroTest) -> String {
+    let method = if test.method == 1 { "I" } else { "II" };
+    format!("Method {method}, {}, {}", test.os, test.routine.name())
+}
+
+/// The longest of all readings of nothing: the error without correction.
+fn longest(context: &mut Context<'_>, each: &[Option<ZeroTestResult>]) {
+    let all = each
+        .iter()
+        .flatten()
+        .flat_map(|found| &found.uncorrected_us);
+    let longest = all.copied().fold(0.0, f64::max);
+    let simulated = context.mean(vec![longest], "us");
+    context.item(item(
+        "error/uncorrected".to_owned(),
+        "largest error of a reading that is not corrected, all zero tests".to_owned(),
+        "us",
+        Some(2000.0),
+        simulated,
+        "published: up to 2 ms".to_owned(),
+    ));
+}
+
+/// The figures of one test over all machines, and a row of the table.
+fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&ZeroTestResult]) -> Vec<String> {
+    let of = |pick: &dyn Fn(&ZeroTestResult) -> Option<f64>| -> Vec<f64> {
+        machines.iter().filter_map(|found| pick(found)).collect()
+    };
+    let [mean, k, chosen_mean, chosen_k] = [
+        context.mean(of(&|f| Some(f.mean_us)), "us"),
+        context.mean(of(&|f| f.k), "1"),
+        context.mean(of(&|f| Some(f.chosen.mean_us)), "us"),
+        context.mean(of(&|f| Some(f.chosen.k)), "1"),
+    ];
+    // Different machines may choose different methods.
+    let mut methods: Vec<&str> = machines.iter().map(|f| f.chosen.method).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    let methods = methods.join(" or ");
+    let method = if test.method == 1 { "I" } else { "II" };
+    let (id, what) = (
+        format!("zero/{method}/{}/{}", test.os, test.routine.name()),
+        name(test),
+    );
+    let side = k.as_ref().map(|k| (k.value > 1.0) == (test.k > 1.0));
+    let [printed_mean, mean] = context.item(item(
+        format!("{id}/mean"),
+        format!("mean of nothing after correction, {what}"),
+        "us",
+        test.mean_us,
+        mean,
+        format!("published: all within {LARGEST_MEAN_US} us of 0"),
+    ));
+    let [printed_k, k] = context.item(item(
+        format!("{id}/k"),
+        format!("improvement factor, {what}"),
+        "1",
+        Some(test.k),
+        k,
+        match side {
+            Some(true) => "on the published side of 1".to_owned(),
+            Some(false) => "not on the published side of 1".to_owned(),
+            None => String::new(),
+        },
+    ));
+    let [_, chosen_mean] = context.item(item(
+        format!("{id}/chosen/mean"),
+        format!("mean of nothing by the method that the test chooses, {what}"),
+        "us",
+        None,
+        chosen_mean,
+        methods.clone(),
+    ));
+    let [_, chosen_k] = context.item(item(
+        format!("{id}/chosen/k"),
+        format!("its improvement factor, {what}"),
+        "1",
+        None,
+        chosen_k,
+        methods.clone(),
+    ));
+    vec![
+        method.to_owned(),
+        test.os.to_string(),
+        test.routine.name().to_owned(),
+        printed_mean,
+        mean,
+        printed_k,
+        k,
+        methods,
+        chosen_mean,
+        chosen_k,
+    ]
+}
+
+fn figure_of(test: &ZeroTest, figure: u8, found: &ZeroTestResult) -> Plot {
+    let or_none =
+        |x: Option<f64>| x.map_or_else(|| "not printed".to_owned(), |x| format!("{x:.2}"));
+    Plot {
+        title: format!("Figure {figure}: zero elapsed time, {}", name(test)),
+        text: vec![format!(
+            "One machine. Corrected by the published method: mean {:.2} us, k {} (published: {}, {}). Chosen by \
+             our test: {}, mean {:.2} us, k {:.2} on repetitions that it had not seen.",
+            found.mean_us,
+            or_none(found.k),
+            or_none(test.mean_us),
+            test.k,
+            found.chosen.method,
+            found.chosen.mean_us,
+            found.chosen.k,
+        )],
+        x: Axis::new("elapsed time", "us"),
+        y: Axis::new("share of a bin of 20 us", "1"),
+        curves: vec![
+            density("corrected", &found.corrected_us),
+            density("before correction", &found.uncorrected_us),
+        ],
+    }
+}
+
+fn density(name: &str, values: &[f64]) -> Curve {
+    let bins = (2.0 * ENDS_US / BIN_US) as usize;
+    let mut counts = vec![0_u32; bins + 1];
+    for value in values {
+        let bin = ((value + ENDS_US) / BIN_US).round();
+        if bin >= 0.0
+            && let Some(count) = counts.get_mut(bin as usize)
+        {
+            *count += 1;
+        }
+    }
+    let used = |i: &usize| counts[*i] > 0;
+    let first = (0..counts.len()).find(used).unwrap_or(0);
+    let last = (0..counts.len()).rfind(used).unwrap_or(0);
+    let share =
+        |i: usize| f64::from(counts.get(i).copied().unwrap_or(0)) / values.len().max(1) as f64;
+    Curve {
+        name: name.to_owned(),
+        style: Style::Steps,
+        points: (first..=last + 1)
+            .map(|i| Point::new((i as f64 - 0.5) * BIN_US - ENDS_US, share(i)))
+            .collect(),
+    }
+}

@@ -1,0 +1,314 @@
+//! Results of formulas alone: table 15 and the figures of the text.
+
+use undertick_estimate::normal_quantile;
+use undertick_estimate::slow::{spread_of_repetitions, two_ends};
+use undertick_report::reproduce::{Item, Reproduction, Table};
+use undertick_units::{Estimate, Interval};
+
+use super::simulated;
+use undertick_meter::slow::published::{RATIOS, Required, TABLE_15};
+
+/// The width for which all of table 15 was computed, regardless of its rows.
+const PRINTED_PRECISION: f64 = 0.1;
+/// Draws for the two uniform errors at the ends of a run.
+const DRAWS: usize = 20_000;
+/// The normal quantile that the source uses for 99 %.
+const Z_99: f64 = 2.58;
+
+/// Table 15.
+pub(super) fn required_cycles(found: &mut Reproduction) {
+    let mut rows = Vec::new();
+    for required in TABLE_15 {
+        let (own, printed) = (
+            required.by_formula(required.precision),
+            required.by_formula(PRINTED_PRECISION),
+        );
+        for (index, ratio) in RATIOS.into_iter().enumerate() {
+            let note = erratum(&required, printed[index]);
+            rows.push(vec![
+                format!("{} %, {}", required.level_percent, required.precision),
+                format!("{ratio:.0}"),
+                required.cycles[index].to_string(),
+                format!("{:.0}", own[index].ceil()),
+                format!("{:.0}", printed[index].ceil()),
+                note.clone(),
+            ]);
+            found.items.push(Item {
+                id: format!(
+                    "table-15/({},{})/{ratio:.0}",
+                    required.level_percent, required.precision
+                ),
+                quantity: format!(
+                    "cycles for a {} % interval of width {} of the mean, d/ET = {ratio:.0}",
+                    required.level_percent, required.precision
+                ),
+                unit: "1".to_owned(),
+                published: Some(f64::from(required.cycles[index])),
+                formula: Some(own[index].ceil()),
+                simulated: None,
+                measured: None,
+                ratio: None,
+                note,
+            });
+        }
+    }
+    found.tables.push(Table {
+        title: "Table 15: cycles needed".to_owned(),
+        text: vec![
+            "n >= (w/p)^2 (d/ET - 1), eq. 14b: w the width in standard deviations, p the width \
+             wanted as a share of the mean. All printed rows come out with p = 0.1: those of 0.05 \
+             and 0.01 are 4 and 100 times too small. Plan with the formula (undertick slow plan)."
+                .to_owned(),
+        ],
+        columns: words(&[
+            "level, p",
+            "d/ET",
+            "printed",
+            "by (14b)",
+            "(14b), p = 0.1",
+            "remark",
+        ]),
+        rows,
+    });
+}
+
+fn erratum(required: &Required, with_printed: f64) -> String {
+    if required.precision == PRINTED_PRECISION {
+        return "agrees, rounded to hundreds".to_owned();
+    }
+    format!(
+        "erratum: printed with p = 0.1 ({:.0}), not with p = {}",
+        with_printed.ceil(),
+        required.precision
+    )
+}
+
+/// The figures of the text, and the load caused by the clock.
+pub(super) fn bounds(found: &mut Reproduction, clock_share: f64) {
+    let mut items = widths();
+    items.extend(ends());
+    items.push(longest_activity());
+    items.extend(durations());
+    items.push(overhead(clock_share));
+    let rows = (items.iter())
+        .map(|item| {
+            let shown = |x: Option<f64>| x.map_or("–".to_owned(), short);
+            let figure = |e: &Option<Estimate>| shown(e.as_ref().map(|e| e.value));
+            vec![
+                item.quantity.clone(),
+                shown(item.published),
+                shown(item.formula),
+                figure(&item.simulated),
+                figure(&item.measured),
+                match item.unit.as_str() {
+                    "1" => String::new(),
+                    unit => unit.to_owned(),
+                },
+                item.note.clone(),
+            ]
+        })
+        .collect();
+    found.tables.push(Table {
+        title: "Widths, bounds and durations in the text".to_owned(),
+        text: Vec::new(),
+        columns: words(&[
+            "quantity",
+            "printed",
+            "formula",
+            "simulated",
+            "here",
+            "unit",
+            "remark",
+        ]),
+        rows,
+    });
+    found.items.append(&mut items);
+}
+
+fn item(id: &str, quantity: &str, unit: &str, figures: (f64, f64), note: &str) -> Item {
+    Item {
+        id: id.to_owned(),
+        quantity: quantity.to_owned(),
+        unit: unit.to_owned(),
+        published: Some(figures.0),
+        formula: Some(figures.1),
+        simulated: None,
+        measured: None,
+        ratio: None,
+        note: note.to_owned(),
+    }
+}
+
+/// Widths of intervals in standard deviations.
+fn widths() -> Vec<Item> {
+    (TABLE_15.iter())
+        .map(|required| {
+            let level = f64::from(required.level_percent) / 100.0;
+            let note = match required.level_percent {
+                95 => "erratum: the normal distribution gives 3.92",
+                _ => "agrees but for rounding",
+            };
+            item(
+                &format!("w/{}", required.level_percent),
+                &format!("width of a {} % interval", required.level_percent),
+                "sd",
+                (required.width_sds, 2.0 * normal_quantile(level)),
+                note,
+            )
+        })
+        .collect()
+}
+
+/// The ends of a contiguous run: eq. 10d, and the condition for "+-d/n".
+fn ends() -> Vec<Item> {
+    let mut last_term = item(
+        "10d/last-term",
+        "last term of the bound in (10d)",
+        "d/n",
+        (1.0 / 6.0, 1.0 / 6.0_f64.sqrt()),
+        "erratum: the square root of (d/n)^2/6 is d/(sqrt(6) n)",
+    );
+    last_term.simulated = spread_of_repetitions(&simulated::two_ends(DRAWS), 0.95, "d/n");
+    let exact = largest_scatter(0.99).powi(2);
+    let by_its_formula = 1.0 / (Z_99 * Z_99) - 1.0 / 6.0;
+    let variance = item(
+        "+-d/n/variance",
+        "variance of T up to which +-d/n holds at 99 %",
+        "d^2/n",
+        (0.022_09, exact),
+        &format!(
+            "erratum: the printed derivation, 1/2.58^2 - 1/6, gives {by_its_formula:.4}, which no \
+             variance can be below: the two end errors are not normal, their sum is triangular. \
+             The exact convolution gives {exact:.4}, near the printed figure"
+        ),
+    );
+    let sd = item(
+        "+-d/n/standard-deviation",
+        "the same as a standard deviation, d = 10 ms, n = 1000",
+        "ms",
+        (0.0479, (0.022_09_f64 * 100.0 / 1000.0).sqrt()),
+        "erratum: the root of the printed 0.02209 d^2/n is 0.0470",
+    );
+    vec![last_term, variance, sd]
+}
+
+/// Maximum scatter, in units of d/n, with which the error of a contiguous run stays within one d/n
+/// with that probability.
+fn largest_scatter(level: f64) -> f64 {
+    let (mut lo, mut hi) = (0.0, 1.0);
+    for _ in 0..50 {
+        let middle = 0.5 * (lo + hi);
+        if two_ends(middle, f64::INFINITY, level) <= 1.0 {
+            lo = middle;
+        } else {
+            hi = middle;
+        }
+    }
+    lo
+}
+
+/// w/p for the longest activity: 29 500 cycles of 2.5 ms, d = 1 ms, by (14a).
+fn longest_activity() -> Item {
+    let ratio = 1.0 / 2.5;
+    let formula = (29_500.0_f64 / ((1.0 - 2.0 * ratio) * (3.0 * ratio - 1.0))).sqrt();
+    item(
+        "14a/longest",
+        "w/p of the longest activity (29 500 cycles of 2.5 ms, d = 1 ms)",
+        "sd",
+        (430.0, formula),
+        "erratum: sqrt(184000) lacks the factor 4 that (14a) has at ET = 2.5 d; so p = 0.01 is \
+         reached at w = 8.6, beyond 99 %, not between 95 and 99",
+    )
+}
+
+fn durations() -> Vec<Item> {
+    let of = |id: &str, (cycles, cycle_ms): (f64, f64), printed: f64, note: &str| {
+        item(
+            &format!("duration/{id}"),
+            &format!("{cycles:.0} cycles of {cycle_ms} ms"),
+            "s",
+            (printed, cycles * cycle_ms / 1e3),
+            note,
+        )
+    };
+    let too_few = "agrees with the cycles printed, which are 4 times too few";
+    vec![
+        of("(90,0.1)/2.5ms", (20_700.0, 2.5), 52.0, "agrees"),
+        of("(95,0.05)/2.5ms", (29_500.0, 2.5), 74.0, too_few),
+        of(
+            "(95,0.05)/5ms",
+            (29_500.0, 5.0),
+            145.0,
+            "twice 73.75 s is 147.5 s; and the cycles are 4 times too few",
+        ),
+        of(
+            "(99,0.01)/5ms",
+            (529_800.0, 5.0),
+            2650.0,
+            "agrees with the cycles printed, which are 100 times too few",
+        ),
+    ]
+}
+
+fn overhead(clock_share: f64) -> Item {
+    let mut item = item(
+        "clock/overhead",
+        "share of a CPU that an adjustable clock of 1 ms takes",
+        "%",
+        (10.0, 100e-6 * 1000.0 * 100.0),
+        "100 us an interrupt there; here the CPU time of a thread that wakes every tick, on a CPU \
+         of its own if there is one",
+    );
+    item.measured = Some(Estimate {
+        value: 100.0 * clock_share,
+        interval: Interval { lo: None, hi: None },
+        level: 0.95,
+        unit: "%".to_owned(),
+        method: "CPU time of the clock's thread over the experiment".to_owned(),
+        n: 1,
+        n_effective: 1.0,
+        notes: Vec::new(),
+    });
+    item
+}
+
+pub(super) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&w| w.to_owned()).collect()
+}
+
+/// Four significant digits; whole numbers without a fraction.
+fn short(value: f64) -> String {
+    if value == value.round() {
+        return format!("{value:.0}");
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6);
+    format!("{value:.*}", digits as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: beyond 1, the triangular density leaves the integral of u Phi(-u/s) over u, s^2/4,
+    /// on either side: s^2/2 = 0.01 if s is small.
+    #[test]
+    fn the_exact_bound() {
+        let s2 = largest_scatter(0.99).powi(2);
+        assert!((s2 - 0.02).abs() < 1e-4, "{s2}");
+    }
+
+    /// By hand: sqrt(29500/0.04) = 858.78.
+    #[test]
+    fn the_longest_activity() {
+        let formula = longest_activity().formula.unwrap();
+        assert!((formula - 858.778).abs() < 1e-3, "{formula}");
+    }
+
+    #[test]
+    fn few_digits() {
+        assert_eq!(
+            [52.0, 0.022_09, 3.919_93, 147.5].map(short),
+            ["52", "0.02209", "3.920", "147.5"]
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! The published conclusions of TRAMS, compared with the figures of this machine.
+
+use undertick_report::reproduce::Item;
+
+use super::five::{Contended, two_modes};
+use crate::compared::{ns_of, times};
+
+/// The published conclusions in the light of these figures.
+pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String> {
+    let value = |id: &str| {
+        let item = items.iter().find(|item| item.id == format!("trams/{id}"))?;
+        let unit = ns_of(&item.unit);
+        Some(item.measured.as_ref()?.value * unit)
+    };
+    let mut findings = Vec::new();
+    if let (Some(recorder), Some(time), Some(usage)) = (
+        value("record/both"),
+        value("clock/gettimeofday/median"),
+        value("clock/getrusage/median"),
+    ) {
+        findings.push(clocks(time / recorder, usage / recorder));
+    }
+    if let (Some(both), Some(turn)) = (value("lock-unlock/alone"), value("loop")) {
+        let mean = value("five/mean/spin");
+        findings.push(grain(both, turn, mean, value("fork/0")));
+    }
+    if let (Some(shared), Some(private)) = (value("fork/slope/shared"), value("fork/slope/private"))
+    {
+        findings.push(forks(shared / 1e3, private / 1e3));
+    }
+    findings.extend(contended.iter().filter_map(two_modes));
+    findings
+}
+
+/// Are software clocks still two orders of magnitude more expensive than the recorder?
+fn clocks(time: f64, usage: f64) -> String {
+    let verdict = |ratio: f64| match ratio {
+        r if r >= 50.0 => "still about two orders dearer",
+        r if r >= 5.0 => "one order dearer",
+        r if r > 1.5 => "dearer, by less than one order",
+        _ => "no dearer",
+    };
+    format!(
+        "Are software clocks still two orders dearer than the recorder? Published medians over 6 us: gettimeofday 108, \
+         getrusage 140 times. Here gettimeofday is {} ({} times), getrusage {} ({} times).",
+        verdict(time),
+        times(Some(time)),
+        verdict(usage),
+        times(Some(usage)),
+    )
+}
+
+/// Is coarse granularity still advisable? All times in ns.
+fn grain(both: f64, turn: f64, contended: Option<f64>, fork: Option<f64>) -> String {
+    let turns = both / turn;
+    let published = 46.0 / 4.5;
+    let verdict = match turns {
+        t if t > 2.0 * published => "more than then",
+        t if t < published / 2.0 => "less than then, but",
+        _ => "as then:",
+    };
+    let mut text = format!(
+        "Is coarse grain still advised? A lock and unlock that nobody else wants cost {} turns of a loop then and {} \
+         here, {verdict} work of {} turns between two is needed for them to be 1 % of the time.",
+        times(Some(published)),
+        times(Some(turns)),
+        times(Some(turns * 99.0)),
+    );
+    if let Some(mean) = contended.filter(|mean| *mean > 0.0) {
+        text += &format!(
+            " With five that want it the mean wait is {} turns (then 41): {}.",
+            times(Some(mean / turn)),
+            if mean > 4.0 * both {
+                "coarse grain is advised"
+            } else {
+                "grain matters little"
+            },
+        );
+    }
+    if let Some(fork) = fork {
+        text += &format!(
+            " A process made by fork costs {} locks and unlocks (then 1957).",
+            times(Some(fork / both))
+        );
+    }
+    text
+}
+
+/// Does the time of fork still grow with shared memory? Slopes in us per MiB.
+fn forks(shared: f64, private: f64) -> String {
+    let verdict = if shared < private / 2.0 {
+        "no longer: the kernel leaves the page tables of shared memory to be filled when they are needed"
+    } else {
+        "yes"
+    };
+    format!(
+        "Does fork still grow with shared memory (66.7 ms a MiB by the published points)? Here by {shared:.1} us a MiB of \
+         shared and {private:.1} us a MiB of private memory: {verdict}."
+    )
+}
