@@ -99,6 +99,7 @@ fn coverage(cost_se_ns: f64, spans: u64) -> (u32, u32) {
                 inner_off_ns: None,
                 inner_span_ns: None,
                 inner_ordered_ns: ns(0.0, 0.0, 0.0),
+                sparse: None,
                 functions: None,
                 sampled: None,
                 paired: None,

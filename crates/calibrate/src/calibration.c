@@ -34,13 +34,18 @@ enum {
     SAMPLED_STEPS = 190,
     /* Around FLOOD steps of each kind of work: with nothing inside, with what an event does that
      * is switched off, and with what a span does. */
-    OFF_STEPS = 200, OFF_VARIANTS = 3
+    OFF_STEPS = 200, OFF_VARIANTS = 3,
+    /* As STEPS, around SPARSE steps of each of SPARSE_KINDS that take about a microsecond. */
+    SPARSE_STEPS = 230
 };
 #define SAMPLED_SPANS_ONE_IN 4
-enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP, LOOP, LOOKUP };
+enum { LATENCY, THROUGHPUT, MISSES, BRANCHES, OVERLAP, LOOP, LOOKUP, LONG_LATENCY, MANY_BRANCHES, FOOTPRINT };
 /* Expands `once(kind)` for each kind of work. */
 #define EACH_KIND(once) once(0) once(1) once(2) once(3) once(4) once(5) once(6)
+/* Expands `once(kind)` for each kind of work that lies between records far from each other. */
+#define EACH_SPARSE_KIND(once) once(7) once(8) once(9)
 #define INNER 16
+#define SPARSE 4
 #define FLOOD 128
 #define CHAIN_LINKS 100 /* of 200 pairs */
 #define DOSES 5 /* with none */
@@ -107,7 +112,35 @@ static void link_nodes(void) {
     }
 }
 
-/* A step of work that ends with `x`, of some tens of nanoseconds. */
+/* Code of 32 KiB: a jump in each of 512 lines, none of which falls through. */
+#if defined(__x86_64__)
+#define JUMP_ "jmp 1f"
+#else
+#define JUMP_ "b 1f"
+#endif
+static __attribute__((noinline)) void run_through_code(void) {
+    __asm__ volatile(".rept 512\n\t" JUMP_ "\n\t.balign 64\n1:\n\t.endr");
+}
+
+static uint64_t lines[768][8]; /* 48 KiB */
+static __attribute__((noinline)) uint64_t run_through_data(uint64_t x) {
+    int i;
+    for (i = 0; i < 768; i++) lines[i][0] += x;
+    return x ^ lines[0][0];
+}
+
+static __attribute__((noinline)) uint64_t branch_at_random(uint64_t x, int times) {
+    int i;
+    for (i = 0; i < times; i++) {
+        x = x * 6364136223846793005ull + 1442695040888963407ull;
+        if (x >> 63) table[x & 63] ^= x;
+        else x ^= x >> 7;
+    }
+    return x;
+}
+
+/* A step of work that ends with `x`, of some tens of nanoseconds; of the kinds from LONG_LATENCY on,
+ * of one or two microseconds. */
 static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x, uint64_t odd) {
     if (kind == LATENCY) DOSE(x, odd, 40);
     if (kind == THROUGHPUT) {
@@ -151,6 +184,16 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
         while (nodes[place].is_taken) place = (place + 1) & (NODES - 1);
         x ^= place;
     }
+    if (kind == LONG_LATENCY) {
+        int i;
+        for (i = 0; i < 4; i++) DOSE(x, odd, 200);
+    }
+    if (kind == MANY_BRANCHES) x = branch_at_random(x, 100);
+    if (kind == FOOTPRINT) {
+        x = run_through_data(x);
+        run_through_code();
+        x = branch_at_random(x, 50);
+    }
     return x;
 }
 
@@ -176,6 +219,15 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
     STEPPED(kind, 3, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED)) \
     STEPPED_AS(sampled_steps_##kind, SAMPLED_STEPS + kind, INNER, kind, ut_begin_sampled(INNER_SAMPLED), ut_end_sampled(INNER_SAMPLED))
 EACH_KIND(STEPPED_ALL)
+
+#define SPARSE_STEPPED(kind, variant, before, after) \
+    STEPPED_AS(sparse_steps_##kind##_##variant, SPARSE_STEPS + (kind - LONG_LATENCY) * VARIANTS + variant, SPARSE, kind, before, after)
+#define SPARSE_STEPPED_ALL(kind) \
+    SPARSE_STEPPED(kind, 0, (void)0, (void)0) \
+    SPARSE_STEPPED(kind, 1, ut_event(INNER_EVENT, i), (void)0) \
+    SPARSE_STEPPED(kind, 2, ut_begin(INNER_SPAN), ut_end(INNER_SPAN)) \
+    SPARSE_STEPPED(kind, 3, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED))
+EACH_SPARSE_KIND(SPARSE_STEPPED_ALL)
 
 /* At full speed, where records find no place in the caches that a record before them has
  * not taken, and segments are changed. */
@@ -206,6 +258,16 @@ EACH_KIND(OFF_STEPPED_ALL)
     x = off_steps_##kind##_2(x);
 static __attribute__((noinline)) uint64_t off(uint64_t x) {
     EACH_KIND(OFF_ROUND)
+    return x;
+}
+
+#define SPARSE_ROUND(kind) \
+    x = sparse_steps_##kind##_0(x); \
+    x = sparse_steps_##kind##_1(x); \
+    x = sparse_steps_##kind##_2(x); \
+    x = sparse_steps_##kind##_3(x);
+static __attribute__((noinline)) uint64_t sparse(uint64_t x) {
+    EACH_SPARSE_KIND(SPARSE_ROUND)
     return x;
 }
 
@@ -316,6 +378,7 @@ uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
         if (i % 4 == 0) x = stepped(x);
         if (i % 16 == 0) x = chain(x);
         if (i % 16 == 8) x = off(x);
+        if (i % 16 == 12) x = sparse(x);
         if (i % 64 != 63) continue;
         x = flooded(x);
         for (j = 0; j < 320; j++) {

@@ -10,7 +10,7 @@ use undertick_units::Estimate;
 pub use crate::hosts::merge_manifest::{Closure, HostMap, Merged, TraceHost};
 
 pub use calibration::{
-    Calibration, FunctionCost, InterruptCost, PairedCost, SampledCost, SpanCost,
+    Calibration, FunctionCost, InterruptCost, PairedCost, SampledCost, SpanCost, SparseCost,
 };
 pub use kernel::{Balance, Comparison, Kernel, KernelSource};
 pub use read_cost::{Change, ReadCost};

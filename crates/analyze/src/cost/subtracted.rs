@@ -150,8 +150,26 @@ impl Costs {
         {
             pair_correction.error = error;
         }
-        let inner = self.inner(&table, in_place);
+        let inner = self.inner_for(&table, mean_ns, in_place);
         self.ends(&table).and(inner)
+    }
+
+    /// As [`Self::inner`], for samples whose mean is `mean_ns`: records far from each other may
+    /// cost more.
+    pub(crate) fn inner_for(
+        &self,
+        table: &CostTable,
+        mean_ns: f64,
+        in_place: Option<InPlace>,
+    ) -> Cost {
+        let counted = self.inner_counted as f64 / self.n().max(1) as f64;
+        let records = self.inner_records() + counted;
+        if records == 0.0 {
+            return Cost::default();
+        }
+        let mut table = table.clone();
+        table.inner = table.inner.spaced(&table.sparse, mean_ns / records);
+        self.inner(&table, in_place)
     }
 
     /// Mean number of records inside.

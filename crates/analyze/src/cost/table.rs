@@ -15,6 +15,7 @@ pub(crate) struct CostTable {
     /// Costs by [`Ends`], ns.
     pub(super) spans: [Cost; ENDS],
     pub(super) inner: InnerCosts,
+    pub(super) sparse: SparseCosts,
     /// Costs by [`Ends`], without inner readings, whole ticks.
     pub(super) bare: [i64; ENDS],
     fixed: [i64; ENDS],
@@ -45,6 +46,39 @@ pub(super) struct InnerCosts {
     pub(super) off: Cost,
     /// Cost of a serialised one that is off. Every second is an end, which still reads the clock.
     pub(super) off_ordered: Cost,
+}
+
+/// By how much records far from each other may cost more than the upper bounds of [`InnerCosts`], ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SparseCosts {
+    event: f64,
+    span: f64,
+    ordered: f64,
+}
+
+/// Records this close to each other, ns, have the costs of [`InnerCosts`].
+const CLOSE_NS: f64 = 100.0;
+/// Records this far from each other, ns, may cost as much as [`SparseCosts`] say.
+const FAR_NS: f64 = 400.0;
+
+impl InnerCosts {
+    /// The costs with the upper bounds that hold where a record comes every `spacing_ns`. The values
+    /// stay: how records are spaced inside a sample is not known, only how many there are.
+    pub(super) fn spaced(self, sparse: &SparseCosts, spacing_ns: f64) -> Self {
+        let far = ((spacing_ns - CLOSE_NS) / (FAR_NS - CLOSE_NS)).clamp(0.0, 1.0);
+        let raised = |cost: Cost, by: f64| Cost {
+            above: cost.above + far * by,
+            ..cost
+        };
+        Self {
+            span: raised(self.span, sparse.span),
+            event: raised(self.event, sparse.event),
+            ordered: raised(self.ordered, sparse.ordered),
+            counted: raised(self.counted, sparse.event),
+            sampled: raised(self.sampled, sparse.span),
+            ..self
+        }
+    }
 }
 
 /// As [`InnerCosts`], in fixed point.
@@ -131,6 +165,7 @@ impl CostTable {
             },
             spans,
             inner,
+            sparse: SparseCosts::default(),
             ns_per_tick,
             disagree: [false; ENDS],
             pair_correction: None,
@@ -185,6 +220,17 @@ impl CostTable {
             off_ordered: (calibration.inner_off_ns.as_ref())
                 .map_or_else(Cost::default, |_| half_of_a_reading(&calibration.ordered)),
         };
+        let sparse = calibration.sparse.as_ref().map(|sparse| {
+            let beyond = |far: &Estimate, close: Cost| {
+                let (far, most) = (cost(far), close.value + close.above);
+                (far.value + far.above - most).max(0.0)
+            };
+            SparseCosts {
+                event: beyond(&sparse.event_ns, event),
+                span: beyond(&sparse.span_ns, inner_by_hand),
+                ordered: beyond(&sparse.ordered_ns, inner.ordered),
+            }
+        });
         // One record lies between two readings that wait for nothing.
         let unordered = if waits { event } else { plain };
         let worked_sampled = match found {
@@ -192,6 +238,7 @@ impl CostTable {
             None => worked_plain.map(|(least, cost)| (least, cost.and(choosing(inner_by_hand)))),
         };
         Self {
+            sparse: sparse.unwrap_or_default(),
             worked: [
                 worked_plain,
                 None,

@@ -3,7 +3,9 @@ use std::slice;
 use undertick_estimate::Cost;
 use undertick_report::document::Slowed;
 use undertick_trace::functions::FIRST_EVENT;
-use undertick_trace::manifest::{Calibration, FunctionCost, Name, Ring, SampledCost, SpanCost};
+use undertick_trace::manifest::{
+    Calibration, FunctionCost, Name, Ring, SampledCost, SpanCost, SparseCost,
+};
 use undertick_units::{Estimate, Interval};
 
 use super::*;
@@ -65,6 +67,7 @@ fn calibration() -> Calibration {
         },
         inner_event_ns: estimate(8.0, 7.0, 9.0),
         inner_ordered_ns: estimate(16.0, 15.0, 17.0),
+        sparse: None,
         functions: None,
         sampled: None,
         paired: None,
@@ -233,6 +236,36 @@ fn what_was_measured_in_place_is_subtracted() {
         ..slowed
     };
     assert!(InPlace::from_slowed(&kernel, 0.75).is_none());
+}
+
+/// Two records of 8 [7, 9] ns: a plain span's far from others cost up to 60 ns, so that 102 are added
+/// to the upper bound where a record comes every 400 ns or more, half of it at 250, and nothing up to
+/// 100. What is subtracted stays. An upper bound that is lower far from others lowers none.
+#[test]
+fn records_far_from_others_may_cost_more() {
+    let mut c = calibration();
+    c.sparse = Some(SparseCost {
+        event_ns: estimate(5.0, 4.0, 6.0),
+        span_ns: estimate(40.0, 20.0, 60.0),
+        ordered_ns: estimate(50.0, 40.0, 80.0),
+    });
+    let table = CostTable::new(&c, Recorded::ByHand, 0.4);
+    let inner = |inner: Inner, ordered: u32, mean_ns: f64| {
+        let one = holding(Ends::Ordered, inner, ordered);
+        let mut costs = Costs::default();
+        costs.add(&one, table.subtracted_from(&one));
+        let cost = costs.inner_for(&table, mean_ns, None);
+        let all = costs.mean_for(&table, mean_ns, None);
+        assert!((all.above - 0.5 - cost.above).abs() < 1e-9, "{all:?}");
+        [cost.value, cost.below, cost.above].map(|ns| (1e6 * ns).round() / 1e6)
+    };
+    assert_eq!(inner(spans(2), 0, 200.0), [16.0, 2.0, 2.0]);
+    assert_eq!(inner(spans(2), 0, 500.0), [16.0, 2.0, 53.0]);
+    assert_eq!(inner(spans(2), 0, 800.0), [16.0, 2.0, 104.0]);
+    assert_eq!(inner(spans(2), 0, 1e6), [16.0, 2.0, 104.0]);
+    assert_eq!(inner(Inner::NONE, 1, 1e6), [16.0, 1.0, 64.0]);
+    assert_eq!(inner(Inner::EVENT, 0, 1e6), [8.0, 1.0, 1.0]);
+    assert_eq!(inner(Inner::NONE, 0, 1e6), [0.0, 0.0, 0.0]);
 }
 
 /// Ten executions of 2 [1, 3] ns according to records, with points on during half of the samples:

@@ -112,9 +112,9 @@ impl Summary {
         kept: &Figures,
     ) -> Option<String> {
         let costs = &tally.kept_costs;
-        let inner = costs.inner(&context.costs, None);
-        let read = kept.sample.moments().mean()? + kept.residue;
-        let read = read * self.ns() + kept.cost.value;
+        let mean_ns = (kept.sample.moments().mean()? + kept.residue) * self.ns();
+        let inner = costs.inner_for(&context.costs, mean_ns, None);
+        let read = mean_ns + kept.cost.value;
         let counted = costs.inner_counted as f64 / costs.n().max(1) as f64;
         let counted = match counted {
             n if n < 0.05 => String::new(),

@@ -191,6 +191,7 @@ pub fn calibration() -> Calibration {
         inner_off_ns: None,
         inner_span_ns: Some(ns(8.0, 7.5, 8.5)),
         inner_ordered_ns: ns(20.0, 19.5, 20.5),
+        sparse: None,
         functions: None,
         sampled: None,
         paired: None,

@@ -1,6 +1,6 @@
 //! Computes the cost of recording from the samples of the workload.
 
-use undertick_trace::manifest::{Calibration, SpanCost};
+use undertick_trace::manifest::{Calibration, SpanCost, SparseCost};
 use undertick_units::{Estimate, Interval};
 
 use super::chains::Chains;
@@ -48,6 +48,10 @@ pub(super) const FLOOD_STEPS: f64 = 128.0;
 /// or a disabled span.
 const OFF_STEPS: u32 = 200;
 const OFF_VARIANTS: u32 = 3;
+/// As [`STEPS`], around a few steps of kinds of work that take about a microsecond.
+const SPARSE_STEPS: u32 = 230;
+const SPARSE_STEPS_EACH: f64 = 4.0;
+const SPARSE_KINDS: u32 = 3;
 
 /// The costs that a constant can state, and the cost of spans with pairs.
 pub(super) fn from_samples(
@@ -76,16 +80,24 @@ pub(super) fn from_samples(
     // The same steps with some records in each, less those without in the same pass. By medians,
     // which a busy machine does not move: over 16 steps, one step of the clock matters little. At
     // full speed by means, because a record there is sometimes expensive at the end of a segment.
-    let inner = |variant: u32, records: f64| {
-        let mut kinds = (0..STEP_KINDS)
+    let stepped = |base: u32, kinds: u32, variant: u32, records: f64| {
+        (0..kinds)
             .map(|kind| {
-                let steps = |variant: u32| (STEPS + kind * VARIANTS + variant, 0);
+                let steps = |variant: u32| (base + kind * VARIANTS + variant, 0);
                 let more = samples.median_added(steps(variant), steps(0))?;
-                Ok(scaled(&more, 1.0 / (STEPS_EACH * records)))
+                Ok(scaled(&more, 1.0 / records))
             })
-            .collect::<Result<Vec<_>, NotCalibrated>>()?;
+            .collect::<Result<Vec<_>, NotCalibrated>>()
+    };
+    let inner = |variant: u32, records: f64| {
+        let mut kinds = stepped(STEPS, STEP_KINDS, variant, STEPS_EACH * records)?;
         let flood = samples.mean_added((FLOODS + variant, 0), (FLOODS, 0))?;
         kinds.push(scaled(&flood, 1.0 / (FLOOD_STEPS * records)));
+        Ok::<_, NotCalibrated>(hull(&kinds))
+    };
+    let sparse = |variant: u32, records: f64| {
+        let records = SPARSE_STEPS_EACH * records;
+        let kinds = stepped(SPARSE_STEPS, SPARSE_KINDS, variant, records)?;
         Ok::<_, NotCalibrated>(hull(&kinds))
     };
     // A disabled point takes less than a step of the clock, so it is measured over many of them.
@@ -102,6 +114,11 @@ pub(super) fn from_samples(
         inner_event_ns: inner(1, 1.0)?,
         inner_span_ns: Some(inner(2, 2.0)?),
         inner_ordered_ns: inner(3, 2.0)?,
+        sparse: Some(SparseCost {
+            event_ns: sparse(1, 1.0)?,
+            span_ns: sparse(2, 2.0)?,
+            ordered_ns: sparse(3, 2.0)?,
+        }),
         plain,
         ordered,
         functions: None,

@@ -67,6 +67,7 @@ pub(super) fn calibration(plain: f64, event: f64) -> Calibration {
         inner_off_ns: None,
         inner_span_ns: Some(ns(18.0, 1.0)),
         inner_ordered_ns: ns(26.0, 1.0),
+        sparse: None,
         functions: None,
         sampled: None,
         paired: None,

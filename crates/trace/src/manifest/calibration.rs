@@ -26,6 +26,10 @@ pub struct Calibration {
     /// absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner_off_ns: Option<Estimate>,
+    /// What records inside a span add to it where the code does much between two of them; absent in
+    /// older traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sparse: Option<SparseCost>,
     /// Cost of functions that the compiler's hooks record; measured where some are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<FunctionCost>,
@@ -62,6 +66,16 @@ impl Calibration {
         ];
         costs.extend((self.inner_span_ns.iter_mut()).map(|cost| ("span record inside", cost)));
         costs.extend((self.inner_off_ns.iter_mut()).map(|cost| ("point off inside", cost)));
+        if let Some(sparse) = &mut self.sparse {
+            costs.extend([
+                ("event inside, far from others", &mut sparse.event_ns),
+                ("span record inside, far from others", &mut sparse.span_ns),
+                (
+                    "ordered record inside, far from others",
+                    &mut sparse.ordered_ns,
+                ),
+            ]);
+        }
         costs.extend(self.functions.iter_mut().flat_map(FunctionCost::costs_mut));
         if let Some(sampled) = &mut self.sampled {
             costs.extend([
@@ -107,6 +121,19 @@ impl FunctionCost {
             ("record of a function inside", &mut self.inner_ns),
         ]
     }
+}
+
+/// What a record inside a span adds to it where the program executes around a microsecond of other
+/// code between two records: a part of the recorder's code and data has then left the nearest caches
+/// and the predictors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SparseCost {
+    /// One event.
+    pub event_ns: Estimate,
+    /// One begin, end or next of a plain span.
+    pub span_ns: Estimate,
+    /// One serialised record.
+    pub ordered_ns: Estimate,
 }
 
 /// Cost of a recorded function (`--functions`): its records, and the compiler's calls of the
