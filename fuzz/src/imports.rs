@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use undertick_trace::import::{Source, import_text};
-use undertick_trace::read::Trace;
+use undertick_convert::import::{Source, import_text};
+use undertick_format::read::Trace;
 
 pub fn chrome(bytes: &[u8]) {
     import(Source::Chrome, bytes);

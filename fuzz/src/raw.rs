@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use undertick_trace::block::{self, Next};
-use undertick_trace::palette_block::PaletteBlock;
-use undertick_trace::raw_order::RawGroups;
-use undertick_trace::rows::Rows;
+use undertick_format::block::{self, Next};
+use undertick_format::palette_block::PaletteBlock;
+use undertick_format::raw_order::RawGroups;
+use undertick_format::rows::Rows;
 
 const MAGIC: &[u8] = b"UTB1";
 

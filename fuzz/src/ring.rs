@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use undertick_format::block::{self, BlockHeader};
 use undertick_ring::layout::{SEGMENT_BYTES, ring};
 use undertick_ring::{Mapped, Memory, Reader, Record};
-use undertick_trace::block::{self, BlockHeader};
 
 const SEGMENTS: u32 = 3;
 const HEAD_WORDS: usize = ring::HEAD_BYTES as usize / 8;

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use undertick_analyze::{Options, Table, analyze};
-use undertick_trace::read::Trace;
+use undertick_format::read::Trace;
 
 /// Reads a manifest beside the events of a recording, and makes a report where possible.
 pub fn manifest(bytes: &[u8]) {
@@ -36,6 +36,6 @@ pub fn table(bytes: &[u8]) {
 }
 
 pub fn names(bytes: &[u8]) {
-    let (names, threads) = undertick_trace::names::parse(bytes);
+    let (names, threads) = undertick_record::names::parse(bytes);
     assert!(16 * (names.len() + threads.len()) <= bytes.len());
 }

@@ -5,8 +5,8 @@ use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use undertick_analyze::{Analysis, Options, ShardResult, Table, Worker};
-use undertick_trace::groups::{RowGroup, groups};
-use undertick_trace::manifest::Manifest;
+use undertick_format::groups::{RowGroup, groups};
+use undertick_format::manifest::Manifest;
 
 use crate::reports::Report;
 use crate::{Error, InputError};

@@ -11,10 +11,10 @@ use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use undertick_trace::TraceError;
-use undertick_trace::read::Trace;
-use undertick_trace::schema::{self, event_schema};
-use undertick_trace::spans::Spans;
+use undertick_analyze::spans::Spans;
+use undertick_format::TraceError;
+use undertick_format::read::Trace;
+use undertick_format::schema::{self, event_schema};
 
 /// Record batches of a trace or a report; each reading of it starts from the beginning.
 #[pyclass(frozen, module = "undertick")]
@@ -174,7 +174,7 @@ impl RecordBatchReader for Rows {
 
 /// Opens a regular file; never blocks.
 fn opened(path: &Path) -> Result<File, ArrowError> {
-    undertick_trace::input::open(path).map_err(|e| ArrowError::ParquetError(e.to_string()))
+    undertick_format::input::open(path).map_err(|e| ArrowError::ParquetError(e.to_string()))
 }
 
 /// Spans, file by file.

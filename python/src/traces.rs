@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use undertick_analyze::spans::Spans;
 use undertick_analyze::{Failed, Options, Table};
-use undertick_trace::spans::Spans;
-use undertick_trace::{input, read};
+use undertick_format::{input, read};
 
 use crate::reports::Report;
 use crate::streams::Batches;
@@ -194,7 +194,7 @@ fn waited<T: Send + 'static>(
 }
 
 /// Returns the exception for an error in reading a trace.
-pub fn of_trace(error: undertick_trace::TraceError) -> PyErr {
+pub fn of_trace(error: undertick_format::TraceError) -> PyErr {
     match error.exit_status() {
         2 => InputError::new_err(error.to_string()),
         _ => Error::new_err(error.to_string()),

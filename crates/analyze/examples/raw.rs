@@ -17,13 +17,13 @@ use arrow_array::{ArrowPrimitiveType, RecordBatch};
 use undertick_analyze::Options;
 use undertick_analyze::raw::analyze_raw;
 use undertick_estimate::Series;
+use undertick_format::block::{BlockHeader, MAX_RECORDS, Next, encode};
+use undertick_format::raw_order::RawGroups;
+use undertick_format::read::Trace;
+use undertick_format::rows::{Rows, RowsOfRing};
+use undertick_format::schema;
 use undertick_report::document::IntervalKind;
 use undertick_ring::{DeschedFlag, Kind, Record};
-use undertick_trace::block::{BlockHeader, MAX_RECORDS, Next, encode};
-use undertick_trace::raw_order::RawGroups;
-use undertick_trace::read::Trace;
-use undertick_trace::rows::{Rows, RowsOfRing};
-use undertick_trace::schema;
 
 fn column<T: ArrowPrimitiveType>(batch: &RecordBatch, column: usize) -> &[T::Native] {
     batch.column(column).as_primitive::<T>().values()

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use undertick_estimate::{Cost, Moments, normal_quantile};
+use undertick_format::manifest::Manifest;
 use undertick_report::document::{IntervalKind, Report};
-use undertick_trace::manifest::Manifest;
 
 use crate::columns::Columns;
 use crate::cost::{CostTable, Recorded};
@@ -141,7 +141,7 @@ impl Analysis {
     /// be interleaved.
     ///
     /// # Errors
-    /// A batch without the columns of [`undertick_trace::schema`], or more rings than a trace can
+    /// A batch without the columns of [`undertick_format::schema`], or more rings than a trace can
     /// have. Rows with meaningless codes are not errors: they are counted and reported.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::from_batch(batch)?;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use undertick_trace::export::ArrowEnd;
-use undertick_trace::read::Trace;
+use undertick_format::arrows::ArrowEnd;
+use undertick_format::read::Trace;
 
 use crate::columns::Columns;
 use crate::error::Error;

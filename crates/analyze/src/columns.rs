@@ -3,9 +3,9 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
-use undertick_trace::block::BlockHeader;
-use undertick_trace::rows::RowsOfRing;
-use undertick_trace::schema;
+use undertick_format::block::BlockHeader;
+use undertick_format::rows::RowsOfRing;
+use undertick_format::schema;
 
 use crate::error::Error;
 

@@ -5,7 +5,7 @@ mod cause;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use undertick_trace::schema::Kind;
+use undertick_format::schema::Kind;
 
 use cause::{AFTER_INTERRUPT_US, Hit};
 pub(crate) use cause::{CAUSES, Cause, Timer};

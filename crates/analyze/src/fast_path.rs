@@ -3,7 +3,7 @@
 //! until there are many of one interval, and are then tallied together. The results are the same,
 //! to the last digit.
 
-use undertick_trace::rows::RowsOfRing;
+use undertick_format::rows::RowsOfRing;
 
 use crate::cost::{CostTable, Ends, FastPathCosts, Inner, Reading};
 use crate::match_context::{Cell, Family, MatchContext, Nearest, TOO_MANY};

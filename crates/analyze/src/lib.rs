@@ -6,7 +6,7 @@
 //! ```no_run
 //! use undertick_analyze::{Analysis, Options};
 //! # fn batches() -> Vec<arrow_array::RecordBatch> { vec![] }
-//! # fn read(manifest: &undertick_trace::manifest::Manifest) -> Result<(), undertick_analyze::Error> {
+//! # fn read(manifest: &undertick_format::manifest::Manifest) -> Result<(), undertick_analyze::Error> {
 //! let mut analysis = Analysis::new(manifest, Options::default())?;
 //! for _ in 0..analysis.passes() {
 //!     for batch in batches() {
@@ -66,6 +66,7 @@ mod sampled;
 mod shard;
 mod slices;
 mod span_rows;
+pub mod spans;
 mod spool;
 mod summary;
 mod table;

@@ -2,8 +2,8 @@
 
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
-use undertick_trace::rows::RowsOfRing;
-use undertick_trace::schema::Kind;
+use undertick_format::rows::RowsOfRing;
+use undertick_format::schema::Kind;
 
 use crate::cost::{Ends, Inner, Reading};
 use crate::fast_path;
@@ -285,7 +285,7 @@ pub(crate) struct Row {
 }
 
 /// Bit in the payload of a begin or an end: its reading waited for nothing.
-const UNORDERED: u32 = undertick_trace::schema::UNORDERED;
+const UNORDERED: u32 = undertick_format::schema::UNORDERED;
 
 impl Row {
     pub(crate) fn new(rows: &RowsOfRing<'_>, at: usize) -> Self {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use undertick_trace::manifest::Name;
+use undertick_format::manifest::Name;
 
 /// Names that came with the program, overridden by those from a table.
 #[derive(Clone, Debug, Default)]

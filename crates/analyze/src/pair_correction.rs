@@ -2,7 +2,7 @@
 
 use undertick_estimate::Cost;
 use undertick_estimate::compensation::Correction;
-use undertick_trace::manifest::PairedCost;
+use undertick_format::manifest::PairedCost;
 
 use crate::cost::span_cost;
 

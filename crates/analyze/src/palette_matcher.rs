@@ -4,8 +4,8 @@
 //! makes a start and a sample, and the next row overwrites what the row does not mean. The
 //! results are the same, to the last digit.
 
-use undertick_trace::palette_block::PaletteBlock;
-use undertick_trace::rows::Key;
+use undertick_format::palette_block::PaletteBlock;
+use undertick_format::rows::Key;
 
 use crate::cost::{Inner, Reading};
 use crate::fast_path::{FastSample, MOST, Samples, is_fast_sample};

@@ -6,11 +6,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use undertick_format::TraceError;
+use undertick_format::groups::Group;
+use undertick_format::read::Trace;
 use undertick_report::document::Report;
-use undertick_trace::TraceError;
-use undertick_trace::groups::Group;
-use undertick_trace::read::Trace;
-use undertick_trace::spans::{self, SpanFile, Spans, SpansDescription, Writing};
+
+use crate::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 
 use crate::analysis::Analysis;
 use crate::error::Error;

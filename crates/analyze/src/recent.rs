@@ -16,11 +16,11 @@
 
 use std::collections::VecDeque;
 
+use undertick_format::block::BlockHeader;
+use undertick_format::manifest::Manifest;
+use undertick_format::rows::Rows;
 use undertick_report::document::{IntervalReport, Report};
 use undertick_ring::{Kind, Record};
-use undertick_trace::block::BlockHeader;
-use undertick_trace::manifest::Manifest;
-use undertick_trace::rows::Rows;
 
 use crate::analysis::Analysis;
 use crate::error::Error;

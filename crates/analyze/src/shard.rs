@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
-use undertick_trace::block::BlockHeader;
-use undertick_trace::palette_block::PaletteBlock;
-use undertick_trace::rows::RowsOfRing;
+use undertick_format::block::BlockHeader;
+use undertick_format::palette_block::PaletteBlock;
+use undertick_format::rows::RowsOfRing;
 
 use crate::columns::{Columns, Writer, cut};
 use crate::error::Error;
@@ -95,7 +95,7 @@ impl Worker {
     /// may be interleaved, unless `by_ring` was set.
     ///
     /// # Errors
-    /// A batch without the columns of [`undertick_trace::schema`], or more rings than a trace can
+    /// A batch without the columns of [`undertick_format::schema`], or more rings than a trace can
     /// have. Rows with meaningless codes are not errors: they are counted and reported.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::from_batch(batch)?;

@@ -8,7 +8,8 @@ use arrow_array::{
     StringArray,
 };
 use undertick_report::document::IntervalKind;
-use undertick_trace::spans::span_schema;
+
+use crate::spans::span_schema;
 
 use crate::evidence::{CAUSES, Cause};
 use crate::tally::Tally;

@@ -6,12 +6,12 @@ mod remarks;
 use std::collections::BTreeMap;
 
 use undertick_estimate::{Cost, Sample, Series, rate, ratio_of_sums, scaled, spread_over_time};
+use undertick_format::manifest::{Descheduled, Manifest};
 use undertick_report::document::{
     ClockSummary, Compensation, Culled, FrequencyReport, HostSummary, IntervalKind, IntervalReport,
     Report, SCHEMA_VERSION, Scope, Settings, ShareOf, Slowed, TakenOff, TraceSummary,
     without_impossible,
 };
-use undertick_trace::manifest::{Descheduled, Manifest};
 use undertick_units::Estimate;
 
 use crate::cost::{Costs, InPlace};
@@ -143,7 +143,7 @@ impl Summary {
         let distinct = |ids: &mut dyn Iterator<Item = (i32, i32)>| {
             ids.collect::<std::collections::BTreeSet<_>>().len() as u64
         };
-        let sum = |of: fn(&undertick_trace::manifest::Ring) -> u64| m.rings.iter().map(of).sum();
+        let sum = |of: fn(&undertick_format::manifest::Ring) -> u64| m.rings.iter().map(of).sum();
         let (dropped, overwritten): (u64, u64) = (sum(|r| r.dropped), sum(|r| r.overwritten));
         let lost_by = [("dropped", dropped), ("overwritten", overwritten)];
         TraceSummary {

@@ -10,8 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::*;
 use undertick_analyze::{Cull, Options, Table};
-use undertick_trace::manifest::{Calibration, Manifest};
-use undertick_trace::schema::Kind;
+use undertick_format::manifest::{Calibration, Manifest};
+use undertick_format::schema::Kind;
 
 /// Total of an interval whose sum would be below 0, as when a clock goes back.
 const NONE: i64 = i64::MIN;

@@ -9,9 +9,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::{calibration, interval, manifest, ns, report, row};
 use undertick_analyze::{Analysis, Compensate, Options};
+use undertick_format::manifest::{Calibration, Manifest, PairedCost, SpanCost};
+use undertick_format::schema::Kind;
 use undertick_report::document::Report;
-use undertick_trace::manifest::{Calibration, Manifest, PairedCost, SpanCost};
-use undertick_trace::schema::Kind;
 
 /// Ticks of work in every span.
 const WORK: i64 = 50;

@@ -4,9 +4,9 @@ mod support;
 
 use support::*;
 use undertick_analyze::{Compensate, Cull, Options};
+use undertick_format::manifest::{Calibration, Descheduled, Manifest, SpanCost};
+use undertick_format::schema::Kind;
 use undertick_report::document::Reads;
-use undertick_trace::manifest::{Calibration, Descheduled, Manifest, SpanCost};
-use undertick_trace::schema::Kind;
 use undertick_units::Interval;
 
 fn options(cull: Cull, compensate: Compensate) -> Options {

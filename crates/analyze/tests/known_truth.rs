@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::*;
 use undertick_analyze::{Cull, Options};
-use undertick_trace::manifest::{Calibration, Manifest, ReadCost, Ring, SpanCost};
+use undertick_format::manifest::{Calibration, Manifest, ReadCost, Ring, SpanCost};
 
 /// Exact binomial band of 2000 repetitions, 1 false alarm in 1000.
 const BAND: std::ops::RangeInclusive<u32> = 1867..=1931;

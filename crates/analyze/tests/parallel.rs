@@ -10,12 +10,12 @@ use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use undertick_analyze::raw::analyze_raw;
 use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on, find_spans, keep_spans};
+use undertick_format::block::{BlockHeader, encode};
+use undertick_format::manifest::{Clock, Host, Name};
+use undertick_format::read::Trace;
+use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
 use undertick_report::document::Report;
 use undertick_ring::{DeschedFlag, Kind, Record};
-use undertick_trace::block::{BlockHeader, encode};
-use undertick_trace::manifest::{Clock, Host, Name};
-use undertick_trace::read::Trace;
-use undertick_trace::synthetic::{self, SyntheticRing, SyntheticTrace};
 
 mod support;
 

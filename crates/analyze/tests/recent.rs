@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use undertick_analyze::recent::{Look, Recent, RecentReport, Window};
 use undertick_analyze::{Cull, Options};
+use undertick_format::block::BlockHeader;
 use undertick_ring::{DeschedFlag, Kind, Record};
-use undertick_trace::block::BlockHeader;
 
 use support::manifest;
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use undertick_analyze::{Options, analyze, analyze_with_timeline};
+use undertick_format::manifest::{Clock, Host, Name};
+use undertick_format::read::Trace;
+use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
 use undertick_report::timeline::{LaneKind, Timeline};
 use undertick_ring::{DeschedFlag, Kind, Record};
-use undertick_trace::manifest::{Clock, Host, Name};
-use undertick_trace::read::Trace;
-use undertick_trace::synthetic::{self, SyntheticRing, SyntheticTrace};
 
 const OUTER: u16 = 1;
 const INNER: u16 = 2;

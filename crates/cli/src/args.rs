@@ -303,7 +303,7 @@ pub enum Overflow {
     Block,
 }
 
-impl From<Overflow> for undertick_trace::Overflow {
+impl From<Overflow> for undertick_record::Overflow {
     fn from(overflow: Overflow) -> Self {
         match overflow {
             Overflow::Grow => Self::Grow,
@@ -324,7 +324,7 @@ pub enum Kernel {
     Off,
 }
 
-impl From<Kernel> for undertick_trace::kernel::Wanted {
+impl From<Kernel> for undertick_record::kernel::Wanted {
     fn from(kernel: Kernel) -> Self {
         match kernel {
             Kernel::Auto => Self::Auto,

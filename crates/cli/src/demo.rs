@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use undertick_trace::kernel::Wanted;
-use undertick_trace::record::{Request, record};
-use undertick_trace::session::{DEFAULT_RING_BYTES, Settings};
+use undertick_record::kernel::Wanted;
+use undertick_record::record::{Request, record};
+use undertick_record::session::{DEFAULT_RING_BYTES, Settings};
 
 use crate::Failure;
 use crate::args::{Demo, Report};
@@ -28,7 +28,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         trace: trace.clone(),
         command: crate::own_command("__demo-workload"),
         settings: Settings {
-            overflow: undertick_trace::Overflow::Grow,
+            overflow: undertick_record::Overflow::Grow,
             ring_bytes: DEFAULT_RING_BYTES,
             budget_bytes: None,
             clock: choice.clock,

@@ -149,7 +149,7 @@ fn open(file: Option<&Path>) -> Result<(String, Box<dyn BufRead>), Failure> {
         Some(path) if path == Path::new("-") => open(None),
         Some(path) => {
             let name = path.display().to_string();
-            let file = undertick_trace::input::open(path)?;
+            let file = undertick_format::input::open(path)?;
             Ok((name, Box::new(BufReader::with_capacity(1 << 20, file))))
         }
     }

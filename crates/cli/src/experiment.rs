@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use undertick_analyze::Cull;
 use undertick_experiment::linux::{self, LocalMachine};
-use undertick_experiment::primitives;
 use undertick_experiment::simulated::Simulated;
-use undertick_experiment::{self, Experiment, ExperimentError, Machine, Options, Outcome, Why};
+use undertick_experiment::{
+    self, Experiment, ExperimentError, Machine, Options, Outcome, Why, primitives,
+};
+use undertick_format::input::{self, Kind};
 use undertick_report::{experiment as drawn, html};
-use undertick_trace::input::{self, Kind};
 
 use crate::Failure;
 use crate::args::Kernel;

@@ -11,8 +11,8 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use undertick_analyze::arrows::Arrows;
-use undertick_trace::export::{Format, export};
-use undertick_trace::read::Trace;
+use undertick_convert::export::{Format, export};
+use undertick_format::read::Trace;
 
 use crate::Failure;
 use crate::args;

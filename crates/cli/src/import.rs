@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use undertick_trace::import::card::Card;
-use undertick_trace::import::{Source, import, import_card};
-use undertick_trace::manifest::Manifest;
+use undertick_convert::import::card::Card;
+use undertick_convert::import::{Source, import, import_card};
+use undertick_format::manifest::Manifest;
 
 use crate::Failure;
 use crate::output;

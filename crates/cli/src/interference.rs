@@ -225,7 +225,7 @@ fn with(
 /// Returns an earlier run's document, and its name.
 fn earlier(path: &Path) -> Result<(String, drawn::Interference), Failure> {
     let shown = path.display();
-    let text = undertick_trace::input::text(path, undertick_trace::input::Kind::DOCUMENT)?;
+    let text = undertick_format::input::text(path, undertick_format::input::Kind::DOCUMENT)?;
     let found: drawn::Interference = serde_json::from_str(&text).map_err(|e| {
         Failure::usage(format!(
             "{shown}: not a document of `undertick interference --json` ({e})"

@@ -173,8 +173,8 @@ impl From<undertick_analyze::Failed> for Failure {
     }
 }
 
-impl From<undertick_trace::TraceError> for Failure {
-    fn from(error: undertick_trace::TraceError) -> Self {
+impl From<undertick_format::TraceError> for Failure {
+    fn from(error: undertick_format::TraceError) -> Self {
         Self {
             status: error.exit_status() as u8,
             text: error.to_string(),

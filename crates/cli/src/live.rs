@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use undertick_trace::record::With;
+use undertick_record::record::With;
 
 use crate::Failure;
 use crate::args::{Overflow, Recording};

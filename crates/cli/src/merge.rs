@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use undertick_trace::hosts::merge::{Merge as Asked, merge};
-use undertick_trace::manifest::Manifest;
-use undertick_trace::read::Trace;
+use undertick_format::manifest::Manifest;
+use undertick_format::read::Trace;
+use undertick_hosts::merge::{Merge as Asked, merge};
 
 use crate::Failure;
 use crate::output;

@@ -1,7 +1,7 @@
 //! Progress on standard error: a line if that is a terminal, otherwise nothing.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use undertick_trace::record::RecordingProgress;
+use undertick_record::record::RecordingProgress;
 
 /// Draws the progress of a recording.
 pub struct Progress {

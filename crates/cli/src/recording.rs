@@ -6,14 +6,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use undertick_clock::{Choice, Source, facts};
-use undertick_trace::attach::{self, Attach, attach_watched, command_of};
-use undertick_trace::functions::Functions;
-use undertick_trace::import::card::{Card, Device, record_card};
-use undertick_trace::input::{self, Kind};
-use undertick_trace::manifest::{Exit, Manifest, Name};
-use undertick_trace::perturbation::Wanted;
-use undertick_trace::record::{RecordingProgress, Request, With, record_with};
-use undertick_trace::session::Settings;
+use undertick_convert::import::card::{Card, Device, record_card};
+use undertick_format::input::{self, Kind};
+use undertick_format::manifest::{Exit, Manifest, Name};
+use undertick_record::attach::{self, Attach, attach_watched, command_of};
+use undertick_record::functions::Functions;
+use undertick_record::perturbation::Wanted;
+use undertick_record::record::{RecordingProgress, Request, With, record_with};
+use undertick_record::session::Settings;
 
 use crate::Failure;
 use crate::args::{Record, Recording};
@@ -47,11 +47,12 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
 
 /// Resumes a recording whose recorder was killed.
 fn resume(trace: &Path) -> Result<u8, Failure> {
-    let source = Source::open(undertick_trace::resume::clock_of(trace)?).map_err(Failure::usage)?;
+    let source =
+        Source::open(undertick_record::resume::clock_of(trace)?).map_err(Failure::usage)?;
     let facts = facts_of(source)?;
     let mut progress = Progress::new();
     let result =
-        undertick_trace::resume::resume(trace, &facts, &mut |update| progress.update(update));
+        undertick_record::resume::resume(trace, &facts, &mut |update| progress.update(update));
     progress.done();
     summary(trace, &result?);
     Ok(0)
@@ -61,7 +62,7 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
 fn finish(trace: &Path) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result =
-        undertick_trace::finish::finish(trace, &mut |share| progress.share("keeping", share));
+        undertick_record::finish::finish(trace, &mut |share| progress.share("keeping", share));
     progress.done();
     summary(trace, &result?);
     Ok(0)
@@ -289,7 +290,7 @@ pub fn summary(trace: &Path, manifest: &Manifest) {
 }
 
 /// Describes the recorded kernel events, and the missing ones, in a line.
-fn evidence(kernel: &undertick_trace::manifest::Kernel) -> String {
+fn evidence(kernel: &undertick_format::manifest::Kernel) -> String {
     let (used, missing): (Vec<_>, Vec<_>) = kernel.sources.iter().partition(|source| source.used);
     let used: Vec<&str> = used.iter().map(|source| source.name.as_str()).collect();
     let missing: Vec<String> = (missing.iter())

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use undertick_analyze::runs::{self, MOST_RUNS, Run};
 use undertick_analyze::{Options, Table};
+use undertick_format::input::{self, Kind};
+use undertick_format::read::Trace;
+use undertick_format::run_set;
 use undertick_report::document::Report as Document;
 use undertick_report::timeline::Timeline;
 use undertick_report::{html, terminal};
-use undertick_trace::input::{self, Kind};
-use undertick_trace::read::Trace;
-use undertick_trace::run_set;
 
 use crate::Failure;
 use crate::args::Report;

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use undertick_calibrate::zero_test::{self, Load};
-use undertick_experiment::linux;
-use undertick_experiment::{Experiment, Options, Outcome};
+use undertick_experiment::{Experiment, Options, Outcome, linux};
+use undertick_format::read::Trace;
 use undertick_meter::interference::{self as meter, Disturbance, Mix};
 use undertick_report::html;
 use undertick_report::reproduce::{Reproduction, render};
 use undertick_reproduce::interference::{MeteredRun, with_runs};
 use undertick_reproduce::{self, Request, Run};
-use undertick_trace::read::Trace;
 
 use crate::Failure;
 use crate::args::Kernel;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use undertick_trace::manifest::Exit;
-use undertick_trace::record::With;
+use undertick_format::manifest::Exit;
+use undertick_record::record::With;
 
 use crate::Failure;
 use crate::args::Recording;

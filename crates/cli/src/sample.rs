@@ -4,10 +4,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use undertick_trace::manifest::Name;
-use undertick_trace::sampled::{Rate, change_rate};
-use undertick_trace::session::of_recording;
-use undertick_trace::{names, read};
+use undertick_format::manifest::Name;
+use undertick_format::read;
+use undertick_record::names;
+use undertick_record::sampled::{Rate, change_rate};
+use undertick_record::session::of_recording;
 
 use crate::Failure;
 

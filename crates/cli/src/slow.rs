@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use undertick_clock::slow::{SlowClock, SlowName};
 use undertick_estimate::slow::{Plan, Question};
+use undertick_format::input::{self, Kind};
 use undertick_meter::slow::{ActivityRow, Document, Estimator, Request, Script};
-use undertick_trace::input::{self, Kind};
 
 use crate::Failure;
 use crate::output;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use undertick_trace::snapshot::{recording_of, snapshot};
+use undertick_record::snapshot::{recording_of, snapshot};
 
 use crate::progress::Progress;
 use crate::{Failure, recording};
@@ -31,7 +31,7 @@ pub fn run(arguments: &Snapshot) -> Result<u8, Failure> {
     let trace = recording_of(&arguments.of)?;
     let out = match &arguments.output {
         Some(given) => given.clone(),
-        None => undertick_trace::snapshot::numbered(&trace),
+        None => undertick_record::snapshot::numbered(&trace),
     };
     let mut progress = Progress::new();
     let made = snapshot(&trace, &out, &mut |share| progress.share("keeping", share));

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 use undertick_clock::Source;
-use undertick_trace::hosts::compare::compare;
-use undertick_trace::hosts::exchanges::{Side, SyncFile};
-use undertick_trace::hosts::probe::{Asking, Listener, ask, here};
+use undertick_hosts::compare::compare;
+use undertick_hosts::exchanges::{Side, SyncFile};
+use undertick_hosts::probe::{Asking, Listener, ask, here};
 
 use crate::Failure;
 use crate::output;
@@ -175,10 +175,7 @@ fn exchange(
 }
 
 fn check_trace(trace: &Path) -> Result<(), Failure> {
-    if trace
-        .join(undertick_trace::finalize::MANIFEST_FILE)
-        .exists()
-    {
+    if trace.join(undertick_format::files::MANIFEST_FILE).exists() {
         return Ok(());
     }
     let mend = "no trace; give one that `undertick record` made or is making, or a file with -o";

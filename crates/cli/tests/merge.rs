@@ -503,7 +503,7 @@ fn interpolated(truth: &[(i64, i64)], at: i64) -> i64 {
 /// half-width.
 fn check(out: &Path, truth: impl Fn(i64) -> i64) {
     let manifest = manifest(out);
-    let map: undertick_trace::manifest::HostMap =
+    let map: undertick_format::manifest::HostMap =
         serde_json::from_value(manifest["hosts"][1]["map"].clone()).unwrap();
     let mut checked = 0;
     for (_, host, ts, local) in rows(out, "events.parquet") {

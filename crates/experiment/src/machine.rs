@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use undertick_trace::TraceError;
+use undertick_format::TraceError;
 
 use super::Experiment;
 use crate::script::Plan;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use undertick_trace::manifest::Name;
+use undertick_format::manifest::Name;
 
 use super::Experiment;
 use crate::script::Plan;

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use regex::Regex;
 
 use crate::FunctionsError;
-use crate::layout::{ASKED_FILE, CONTROL_FILE, FIRST_EVENT, TABLE_PREFIX, ask, control};
+use crate::layout::{ASKED_FILE, CONTROL_FILE, FIRST_FUNCTION, TABLE_PREFIX, ask, control};
 use crate::symbols::{self, Module};
 use crate::table::{self, Missed};
 
@@ -142,7 +142,7 @@ fn first_control(path: &Path) -> std::io::Result<File> {
     put(control::OFF_ALIVE, &1u32.to_le_bytes());
     put(
         control::OFF_NEXT_EVENT,
-        &u32::from(FIRST_EVENT).to_le_bytes(),
+        &u32::from(FIRST_FUNCTION).to_le_bytes(),
     );
     file.write_all_at(&page, 0)?;
     Ok(file)

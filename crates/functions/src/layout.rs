@@ -1,8 +1,8 @@
 //! Layout of the files that the recorder and the library share, as specified in `docs/format.md`,
 //! section 9.
 
-/// First event number of functions; their numbers go up to 65535.
-pub const FIRST_EVENT: u16 = 0x8000;
+pub use undertick_ring::layout::FIRST_FUNCTION;
+
 /// Entry of a table: the function was called, but there was no number left.
 pub(crate) const BEYOND: u32 = 0x1_0000;
 

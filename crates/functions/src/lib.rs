@@ -21,7 +21,7 @@ pub mod symbols;
 pub mod table;
 
 pub use error::FunctionsError;
-pub use layout::FIRST_EVENT;
+pub use layout::FIRST_FUNCTION;
 pub use regex::Regex;
 
 /// `libundertick_functions.so`, for the machine that this crate was built for.

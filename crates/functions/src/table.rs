@@ -5,7 +5,7 @@ use std::path::Path;
 
 use regex::Regex;
 
-use crate::layout::{BEYOND, FIRST_EVENT, TABLE_PREFIX, control, file};
+use crate::layout::{BEYOND, FIRST_FUNCTION, TABLE_PREFIX, control, file};
 use crate::symbols::Module;
 
 /// A function that was called, and the event number of its calls.
@@ -112,7 +112,7 @@ fn called_in(table: &[u8]) -> Vec<(Called, String)> {
             let at = file::HEADER_BYTES + i * file::ENTRY_BYTES;
             let event = u32_at(table, at + 8)?;
             let number = u16::try_from(event).ok()?;
-            if number < FIRST_EVENT || event >= BEYOND {
+            if number < FIRST_FUNCTION || event >= BEYOND {
                 return None;
             }
             let bytes = u64::from(u32_at(table, at + 12)?);

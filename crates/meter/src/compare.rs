@@ -30,11 +30,11 @@ mod warnings;
 use std::path::Path;
 
 use undertick_estimate::fleet::adjusted;
+use undertick_format::input::{Kind, text as text_of};
 use undertick_report::compare::{
     Comparison, Gate, KIND, Row, SCHEMA_VERSION, Side, Subject, Summary, Verdict, subject,
 };
 use undertick_report::survey::{Better, Scale};
-use undertick_trace::input::{Kind, text as text_of};
 
 use figures::Figure;
 

@@ -1,21 +1,21 @@
 //! Reproduces *Timing test of New Traffic Controller*: the cost of each primitive of the scheduler
 //! in its own script, on this kernel.
 
+use undertick_format::read::Trace;
 use undertick_report::document::Report;
 use undertick_report::reproduce::{Reproduction, Table};
-use undertick_trace::read::Trace;
 use undertick_units::Estimate;
 
 mod conclusions;
+
+use undertick_experiment::{Experiment, ExperimentError, Performed, primitives};
+use undertick_meter::traffic::{Turn, turns};
 
 use super::Run;
 use super::compared::{
     Figures, ItemDescription, NOT_PERFORMED, Published, cell, item, published, sum, times, together,
 };
 use super::tables::words;
-use undertick_experiment::primitives;
-use undertick_experiment::{Experiment, ExperimentError, Performed};
-use undertick_meter::traffic::{Turn, turns};
 
 /// The backends that wakeup, block and events can use.
 const BACKENDS: [&str; 4] = ["futex", "eventfd", "pipe", "condvar"];

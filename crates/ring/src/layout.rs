@@ -4,6 +4,9 @@
 /// Version of control page, ring and names log. Readers refuse any other.
 pub const VERSION: u32 = 2;
 
+/// First event number of recorded functions; their numbers go up to 65535.
+pub const FIRST_FUNCTION: u16 = 0x8000;
+
 /// Environment variable that carries the session directory to the program.
 pub const SESSION_ENV: &str = "UNDERTICK_SESSION";
 /// Name of the control file in the session directory.

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use undertick_trace::functions::FIRST_EVENT;
-use undertick_trace::manifest::{Name, Ring};
+use undertick_format::manifest::{Name, Ring};
+use undertick_ring::layout::FIRST_FUNCTION;
 
 /// How the clock was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Recorded {
     /// Derives the kind from the names of a trace and its rings. Functions are recorded into
     /// separate rings, so a thread with two rings has spans of both kinds, named or not.
     pub(crate) fn by(names: &[Name], rings: &[Ring]) -> Self {
-        let is_function = |name: &&Name| name.pid.is_none() && name.event >= FIRST_EVENT;
+        let is_function = |name: &&Name| name.pid.is_none() && name.event >= FIRST_FUNCTION;
         let mut threads = HashSet::new();
         let is_twice = |ring: &Ring| !threads.insert((ring.pid, ring.tid));
         match names.iter().filter(is_function).count() {

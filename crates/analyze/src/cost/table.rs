@@ -1,7 +1,7 @@
 //! Costs of each kind of reading, and of one sample.
 
 use undertick_estimate::Cost;
-use undertick_trace::manifest::{Calibration, SpanCost};
+use undertick_format::manifest::{Calibration, SpanCost};
 use undertick_units::Estimate;
 
 use super::POINT;

@@ -1,11 +1,11 @@
 use std::slice;
 
 use undertick_estimate::Cost;
-use undertick_report::document::Slowed;
-use undertick_trace::functions::FIRST_EVENT;
-use undertick_trace::manifest::{
+use undertick_format::manifest::{
     Calibration, FunctionCost, Name, Ring, SampledCost, SpanCost, SparseCost,
 };
+use undertick_report::document::Slowed;
+use undertick_ring::layout::FIRST_FUNCTION;
 use undertick_units::{Estimate, Interval};
 
 use super::*;
@@ -411,13 +411,13 @@ fn names_and_rings_tell_what_is_recorded() {
     };
     let rings = [ring(7), ring(8)];
     let of = |names: &[Name]| Recorded::by(names, &rings);
-    let (function, span) = (name(FIRST_EVENT, None), name(1, Some(7)));
+    let (function, span) = (name(FIRST_FUNCTION, None), name(1, Some(7)));
     assert_eq!(of(&[]), Recorded::ByHand);
     assert_eq!(of(slice::from_ref(&span)), Recorded::ByHand);
     let functions = slice::from_ref(&function);
     assert_eq!(of(functions), Recorded::Functions);
     assert_eq!(of(&[function.clone(), span]), Recorded::Both);
-    assert_eq!(of(&[name(FIRST_EVENT, Some(7))]), Recorded::ByHand);
+    assert_eq!(of(&[name(FIRST_FUNCTION, Some(7))]), Recorded::ByHand);
     // Spans by hand that have no name.
     let rings = [ring(7), ring(8), ring(7)];
     assert_eq!(Recorded::by(functions, &rings), Recorded::Both);

@@ -1,6 +1,6 @@
 //! Causes that may disturb a thread, and what a disturbance costs beyond its rows.
 
-use undertick_trace::manifest::InterruptCost;
+use undertick_format::manifest::InterruptCost;
 
 /// Causes in a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-use undertick_trace::manifest::Name;
+use undertick_format::manifest::Name;
 
 use super::*;
 

@@ -1,14 +1,14 @@
 use RowKind::{Begin, End, Instant};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
+use undertick_format::block::encode;
+use undertick_format::manifest::Descheduled;
 use undertick_ring::{DeschedFlag, Kind, Record};
-use undertick_trace::block::encode;
-use undertick_trace::manifest::Descheduled;
 
-use undertick_trace::block::BlockHeader;
+use undertick_format::block::BlockHeader;
+use undertick_format::schema::Kind as RowKind;
 
 use super::*;
-use undertick_trace::schema::Kind as RowKind;
 
 use crate::fast_path::support::{Row, calibration, manifest, row};
 use crate::fast_path::tests::of_ring;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array as _, RecordBatch};
-use undertick_trace::schema::Kind;
+use undertick_format::schema::Kind;
 
 use super::cells::{Cells, Window};
 use crate::columns::Columns;

@@ -1,6 +1,6 @@
 //! Computes the cost of recording from the samples of the workload.
 
-use undertick_trace::manifest::{Calibration, SpanCost, SparseCost};
+use undertick_format::manifest::{Calibration, SpanCost, SparseCost};
 use undertick_units::{Estimate, Interval};
 
 use super::chains::Chains;

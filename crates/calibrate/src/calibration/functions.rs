@@ -7,9 +7,9 @@
 use std::ffi::OsString;
 
 use undertick_clock::{Choice, facts::Facts};
-use undertick_trace::functions::{FIRST_EVENT, Functions};
-use undertick_trace::kernel::Wanted;
-use undertick_trace::manifest::{Calibration, Change, FunctionCost};
+use undertick_format::manifest::{Calibration, Change, FunctionCost};
+use undertick_record::functions::{FIRST_FUNCTION, Functions};
+use undertick_record::kernel::Wanted;
 
 use super::chains::Chains;
 use super::costs::{DOSES, FLOOD_STEPS, STEP_KINDS, STEPS_EACH, Sections, hull, scaled, span_cost};
@@ -18,8 +18,8 @@ use super::{NotCalibrated, hold, recorded, runs};
 
 /// The functions of `calibration_functions.h`, in the order of their first calls.
 const FUNCTIONS: Sections = Sections {
-    regular: FIRST_EVENT as u32,
-    random: FIRST_EVENT as u32 + 1 + DOSES.len() as u32,
+    regular: FIRST_FUNCTION as u32,
+    random: FIRST_FUNCTION as u32 + 1 + DOSES.len() as u32,
 };
 /// Ordered spans around steps that are functions, not recorded and recorded, for each kind of work.
 const STEPS: u32 = 150;

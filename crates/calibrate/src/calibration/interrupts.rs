@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use undertick_estimate::binomial_ranks;
-use undertick_trace::manifest::InterruptCost;
-use undertick_trace::read::Trace;
-use undertick_trace::schema::Kind;
+use undertick_format::manifest::InterruptCost;
+use undertick_format::read::Trace;
+use undertick_format::schema::Kind;
 use undertick_units::{Estimate, Interval};
 
 use super::NotCalibrated;

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use undertick_clock::ClockId;
-use undertick_trace::input::{self, Kind};
-use undertick_trace::manifest::Calibration;
+use undertick_format::input::{self, Kind};
+use undertick_format::manifest::Calibration;
 
 /// The circumstances of a measurement; it is valid under the same circumstances only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use undertick_clock::Choice;
 use undertick_clock::facts::Facts;
-use undertick_trace::kernel::Wanted;
-use undertick_trace::manifest::Calibration;
+use undertick_format::manifest::Calibration;
+use undertick_record::kernel::Wanted;
 use undertick_units::{Estimate, Interval};
 
 use super::{NotCalibrated, as_beside, both_figures, half, hold_both, measure_once};

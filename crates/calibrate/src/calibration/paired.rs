@@ -3,7 +3,7 @@
 use undertick_estimate::compensation::{
     Correction, Method, Paired, Tested, control_variate, zero_test,
 };
-use undertick_trace::manifest::{PairedCost, SpanCost};
+use undertick_format::manifest::{PairedCost, SpanCost};
 
 use super::NotCalibrated;
 use super::chains::Chains;

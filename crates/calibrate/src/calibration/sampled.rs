@@ -6,7 +6,7 @@
 //! the same steps without sampled spans is the cost of counting. Where one is recorded, the
 //! difference from none is the cost of recording, with the mispredicted branch.
 
-use undertick_trace::manifest::SampledCost;
+use undertick_format::manifest::SampledCost;
 use undertick_units::Estimate;
 
 use super::NotCalibrated;

@@ -8,9 +8,9 @@ use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, RecordBatch};
 use undertick_estimate::compensation::Paired;
 use undertick_estimate::spread_of_mean;
-use undertick_trace::functions::FIRST_EVENT;
-use undertick_trace::read::Trace;
-use undertick_trace::schema::Kind;
+use undertick_format::read::Trace;
+use undertick_format::schema::Kind;
+use undertick_record::functions::FIRST_FUNCTION;
 use undertick_units::{Estimate, Interval};
 
 use super::NotCalibrated;
@@ -33,7 +33,7 @@ pub(super) struct Samples {
 /// `calibration.c`.
 pub(super) const REGULAR_PLAIN: u32 = 60;
 /// The spans that a pass through the workload of points, or of functions, begins with.
-const PASS: [u32; 2] = [REGULAR_PLAIN, FIRST_EVENT as u32];
+const PASS: [u32; 2] = [REGULAR_PLAIN, FIRST_FUNCTION as u32];
 
 /// An event, and the number of sampled spans recorded inside each of its spans.
 type Key = (u32, u32);

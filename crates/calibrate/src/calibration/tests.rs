@@ -1,4 +1,4 @@
-use undertick_trace::manifest::SpanCost;
+use undertick_format::manifest::SpanCost;
 
 use super::costs::{hull, least_dose, together};
 use super::look::of_looks;

@@ -7,9 +7,9 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use undertick_analyze::Options;
-use undertick_trace::input;
-use undertick_trace::manifest::Manifest;
-use undertick_trace::read::Trace;
+use undertick_format::input;
+use undertick_format::manifest::Manifest;
+use undertick_format::read::Trace;
 
 use crate::Failure;
 
@@ -28,7 +28,7 @@ pub struct Spans {
     pub manifest: Manifest,
     parts: Vec<PathBuf>,
     /// Owner of the files.
-    _spans: undertick_trace::spans::Spans,
+    _spans: undertick_analyze::spans::Spans,
 }
 
 impl Spans {

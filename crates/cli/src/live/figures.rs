@@ -9,9 +9,9 @@ use rand_chacha::rand_core::SeedableRng;
 use undertick_analyze::Options;
 use undertick_analyze::recent::{Look, Recent, RecentReport, Window};
 use undertick_clock::Source;
+use undertick_format::manifest::Manifest;
+use undertick_record::collector::Tap;
 use undertick_report::live;
-use undertick_trace::collector::Tap;
-use undertick_trace::manifest::Manifest;
 
 use super::locked;
 

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyCode, KeyEventKind};
 use undertick_clock::Source;
+use undertick_format::manifest::Manifest;
+use undertick_record::collector::Progress;
+use undertick_record::record::{RecordingProgress, Watch};
 use undertick_report::live::{self, State};
-use undertick_trace::collector::Progress;
-use undertick_trace::manifest::Manifest;
-use undertick_trace::record::{RecordingProgress, Watch};
 
 use super::figures::{Figures, process_cpu_s, thread_cpu_s};
 use super::locked;
@@ -67,7 +67,7 @@ impl View {
         let shared = Arc::new(Shared::default());
         let is_attached = prepared.attach.is_some();
         let command = match prepared.attach {
-            Some(attach) => undertick_trace::attach::command_of(attach.pid).unwrap_or_default(),
+            Some(attach) => undertick_record::attach::command_of(attach.pid).unwrap_or_default(),
             None => (request.command.iter())
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),

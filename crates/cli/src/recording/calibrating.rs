@@ -5,9 +5,9 @@ use std::path::Path;
 use undertick_calibrate::calibration::kept::Kept;
 use undertick_calibrate::calibration::{self, Look};
 use undertick_clock::{Choice, facts};
-use undertick_trace::finalize::rewrite_manifest;
-use undertick_trace::kernel;
-use undertick_trace::manifest::{Calibration, Manifest};
+use undertick_format::manifest::{Calibration, Manifest};
+use undertick_record::finalize::rewrite_manifest;
+use undertick_record::kernel;
 
 use crate::Failure;
 use crate::progress::Progress;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use undertick_clock::{Choice, facts::Facts};
-use undertick_trace::kernel;
-use undertick_trace::record::{self, Request, record};
-use undertick_trace::session::Settings;
+use undertick_record::kernel;
+use undertick_record::record::{self, Request, record};
+use undertick_record::session::Settings;
 
 use super::placement::Cpus;
 use crate::script::{ClockCall, Plan, Stamps, Verb, Words as _};

@@ -20,9 +20,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use undertick_cmstar::{Os, Parameters, Routine};
-use undertick_trace::input::{self, Kind};
-use undertick_trace::manifest;
-use undertick_trace::synthetic::{self, SyntheticRing, SyntheticTrace};
+use undertick_format::input::{self, Kind};
+use undertick_format::manifest;
+use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
 
 use self::repetition::Ran;
 use crate::jobs;

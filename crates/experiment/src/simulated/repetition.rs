@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use undertick_cmstar::{Machine, Moment, ProcessId, Stopped};
-use undertick_trace::synthetic::SyntheticRing;
+use undertick_record::synthetic::SyntheticRing;
 
 use super::Simulated;
 use super::processes;

@@ -6,9 +6,9 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use undertick_cmstar::Os;
-use undertick_trace::read::Trace;
-use undertick_trace::schema;
-use undertick_trace::synthetic::{self, TRUTH_FILE};
+use undertick_format::read::Trace;
+use undertick_format::schema;
+use undertick_record::synthetic::{self, TRUTH_FILE};
 
 use super::Simulated;
 use crate::{Ended, Experiment, Machine as _, Options, Outcome, Progress, Why, perform};

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use undertick_clock::{Choice, facts::Facts};
-use undertick_trace::kernel;
-use undertick_trace::manifest::{Calibration, Exit, Manifest};
-use undertick_trace::record::{Request, With, record_with};
-use undertick_trace::session::Settings;
+use undertick_experiment::ExperimentError;
+use undertick_format::manifest::{Calibration, Exit, Manifest};
+use undertick_record::kernel;
+use undertick_record::record::{Request, With, record_with};
+use undertick_record::session::Settings;
 
 use super::rounds::{Rounds, SIDES};
-use undertick_experiment::ExperimentError;
 
 /// With fewer rounds there is no scatter.
 const FEWEST_ROUNDS: usize = 2;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use undertick_analyze::analyze;
 use undertick_estimate::MOST_RUNS;
+use undertick_format::read::Trace;
+use undertick_format::run_set::{is_trace, run_name};
 use undertick_report::compare::{Side, Source, Subject};
 use undertick_report::survey::Metric;
-use undertick_trace::read::Trace;
-use undertick_trace::run_set::{is_trace, run_name};
 
 use super::{only, read, rounds};
 

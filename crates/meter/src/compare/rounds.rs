@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use undertick_trace::input::{self, Kind};
+use undertick_format::input::{self, Kind};
 
 /// Name of the file, which lies beside the directories of both programs' runs.
 pub(super) const FILE: &str = "rounds.json";

@@ -11,20 +11,20 @@ use std::time::{Duration, Instant};
 
 use undertick_clock::facts::Facts;
 use undertick_clock::{Choice, Source, bracket};
+use undertick_experiment::ExperimentError;
+use undertick_format::manifest::Manifest;
+use undertick_record::kernel;
+use undertick_record::record::{RecordingProgress, Request as Recording, Watch, record_watched};
+use undertick_record::session::Settings;
 use undertick_report::document::Warning;
 use undertick_report::interference::{Interference, Probe};
 use undertick_ring::Record;
-use undertick_trace::kernel;
-use undertick_trace::manifest::Manifest;
-use undertick_trace::record::{RecordingProgress, Request as Recording, Watch, record_watched};
-use undertick_trace::session::Settings;
 
 use super::analysis::{self, Run, RunAnalysis};
 use super::bursts::{Burst, Decoder, ProbeInfo};
 use super::cpu_time::{Candidates, Glance, cpu_time_ns};
 use super::probe::Schedule;
 use super::suspects::{Look, look};
-use undertick_experiment::ExperimentError;
 
 /// What to measure.
 #[derive(Clone, Debug)]

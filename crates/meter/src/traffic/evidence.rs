@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use undertick_trace::schema::{Kind, OWN_VECTOR};
+use undertick_format::schema::{Kind, OWN_VECTOR};
 
 use super::read::KernelRow;
 

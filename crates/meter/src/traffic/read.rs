@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
-use undertick_trace::TraceError;
-use undertick_trace::schema::{self, Kind};
-
-use super::MOST_STAMPS;
 use undertick_experiment::script::Plan;
 use undertick_experiment::{Cell, Mark, Numbering};
+use undertick_format::TraceError;
+use undertick_format::schema::{self, Kind};
+
+use super::MOST_STAMPS;
 
 /// A reading between two steps of a process: it ends one step and begins another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! From stamps to steps and passes, to values out of place, to their causes.
 
+use undertick_experiment::script::{Plan, Setting, Verb};
+use undertick_experiment::{Mark, Repetition};
+use undertick_format::manifest::Manifest;
 use undertick_report::figures;
 use undertick_report::traffic::{Counts, Mark as Marked, NO_EVIDENCE, ORDER, Passes, Step};
-use undertick_trace::manifest::Manifest;
 
 use super::evidence::{By, CAUSES, Cause, Disturbances, Evidence, vector};
 use super::read::{Recorded, Stamp};
-use undertick_experiment::script::{Plan, Setting, Verb};
-use undertick_experiment::{Mark, Repetition};
 
 /// A value is out of place if it is at least this many times its step's median,
 const TIMES: f64 = 1.5;

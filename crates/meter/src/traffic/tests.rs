@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
+use undertick_experiment::{Cell, Ended, Experiment, Mark, Numbering, Repetition};
+use undertick_format::schema::{Kind, OWN_VECTOR, event_schema};
 use undertick_report::traffic::{NO_EVIDENCE, Passes, render};
-use undertick_trace::schema::{Kind, OWN_VECTOR, event_schema};
 
 use super::read;
 use super::table::{self, Scale, values};
-use undertick_experiment::{Cell, Ended, Experiment, Mark, Numbering, Repetition};
 
 const A: i32 = 100;
 const B: i32 = 200;

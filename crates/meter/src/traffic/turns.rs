@@ -2,12 +2,12 @@
 //! those after which the process itself went on and those after which another ran.
 
 use undertick_estimate::Numbers;
-use undertick_trace::read::Trace;
+use undertick_experiment::script::{Plan, Stamps, Verb};
+use undertick_experiment::{Ended, Experiment, ExperimentError, Mark, Performed, Repetition};
+use undertick_format::read::Trace;
 use undertick_units::Estimate;
 
 use super::table::{Scale, Value, median, values};
-use undertick_experiment::script::{Plan, Stamps, Verb};
-use undertick_experiment::{Ended, Experiment, ExperimentError, Mark, Performed, Repetition};
 
 /// The duration of one step of one setting until the next stamp, with its null step taken off.
 #[derive(Clone, Debug, PartialEq)]

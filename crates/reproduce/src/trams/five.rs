@@ -1,16 +1,16 @@
 //! A lock for which five processes contend.
 
+use undertick_experiment::{Ended, Experiment, ExperimentError, Performed, Repetition};
+use undertick_format::read::Trace;
+use undertick_meter::traffic::{Cause, Samples, all_samples};
 use undertick_report::figures::duration;
 use undertick_report::reproduce::{Reproduction, Table};
-use undertick_trace::read::Trace;
 use undertick_units::Estimate;
 
 use crate::compared::{
     Figures, ItemDescription, NOT_PERFORMED, Published, bare, cell, item, published, times,
 };
 use crate::tables::words;
-use undertick_experiment::{Ended, Experiment, ExperimentError, Performed, Repetition};
-use undertick_meter::traffic::{Cause, Samples, all_samples};
 
 /// Number of samples to which the published anomalies refer.
 const ANOMALIES_IN: f64 = 500.0;

@@ -109,7 +109,7 @@ fn recorded() {
 /// rings of the trace, and its events.
 fn record(with_children: bool) -> [u64; 3] {
     use std::sync::atomic::{AtomicU64, Ordering};
-    use undertick_trace::record::{Request, record};
+    use undertick_record::record::{Request, record};
 
     let memory = crate::linux::shared_memory::SharedMemory::new(4096).unwrap();
     let found = memory.place([const { AtomicU64::new(0) }; 3]);
@@ -140,9 +140,9 @@ fn record(with_children: bool) -> [u64; 3] {
             Request {
                 trace: dir.path().join("children.ut"),
                 command: command.map(Into::into).to_vec(),
-                settings: undertick_trace::session::Settings {
-                    overflow: undertick_trace::Overflow::Grow,
-                    ring_bytes: undertick_trace::session::DEFAULT_RING_BYTES,
+                settings: undertick_record::session::Settings {
+                    overflow: undertick_record::Overflow::Grow,
+                    ring_bytes: undertick_record::session::DEFAULT_RING_BYTES,
                     budget_bytes: None,
                     clock: choice.clock,
                     parent: None,
@@ -152,7 +152,7 @@ fn record(with_children: bool) -> [u64; 3] {
                 facts: undertick_clock::facts::gather(clock, span).unwrap(),
                 calibration: None,
                 names: Vec::new(),
-                kernel: undertick_trace::kernel::Wanted::Off,
+                kernel: undertick_record::kernel::Wanted::Off,
                 perturbation: None,
                 functions: None,
             },

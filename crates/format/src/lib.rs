@@ -1,0 +1,26 @@
+//! What is a trace, and how is one read without trust in whoever wrote it?
+//!
+//! [`block`] and [`rows`] are the raw records of rings, [`schema`] the columns of the Parquet files,
+//! [`manifest`] everything else. [`read::Trace`] opens a trace.
+//!
+//! Invariants: nothing here writes, follows a link, or takes memory without a limit.
+
+pub mod arrows;
+pub mod block;
+mod error;
+pub mod files;
+pub mod groups;
+pub mod identity;
+pub mod input;
+pub mod manifest;
+pub mod manifest_file;
+pub mod messages;
+pub mod palette_block;
+mod part_file;
+pub mod raw_order;
+pub mod read;
+pub mod rows;
+pub mod run_set;
+pub mod schema;
+
+pub use error::{TraceError, parquet_error};

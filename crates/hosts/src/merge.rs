@@ -1,0 +1,355 @@
+//! Merges several traces into one.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use parquet::arrow::ArrowWriter;
+use undertick_format::files::{EVENTS_FILE, KERNEL_FILE};
+use undertick_format::identity::ClockIdentity;
+use undertick_format::manifest::{Manifest, Part};
+use undertick_format::manifest_file::MOST_NAMES;
+use undertick_format::messages::Messages;
+use undertick_format::read::Trace;
+use undertick_format::schema::merged_schema;
+use undertick_format::{TraceError, parquet_error, schema};
+use undertick_record::finalize::{checksum, properties, write_manifest};
+use undertick_record::trace_dir::{TraceDir, remove_empty};
+
+use super::align::{Alignment, HostClock, align};
+use super::combine;
+use super::exchanges::SyncFile;
+use super::rows::{Change, MOST_HOSTS, PIDS};
+
+/// What to merge.
+#[derive(Debug)]
+pub struct Merge<'a> {
+    /// The traces; the first one's clock is that of the result.
+    pub traces: &'a [Trace],
+    /// Files of exchanges, in addition to those in the traces.
+    pub sync: &'a [PathBuf],
+    /// Messages that were found in the traces themselves.
+    pub messages: Vec<Messages>,
+    /// By how much the difference of two rates may change between any two moments, ppm;
+    /// `None`: what is usual for the clocks.
+    pub wander_ppm: Option<f64>,
+}
+
+/// Figures of a trace that are found by reading its rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Survey {
+    /// First and last reading.
+    pub(super) span: Option<(i64, i64)>,
+    /// Its processes.
+    pub(super) pids: BTreeSet<i32>,
+    /// Its largest ring number.
+    pub(super) last_ring: i32,
+    /// Number of the kernel's rows.
+    pub(super) kernel_rows: u64,
+}
+
+/// Writes the merged trace into a new directory. `progress` receives the share done, 0 to 1.
+///
+/// # Errors
+/// Fewer than two traces, or more than 512; clocks that nothing compares; the directory
+/// exists already, or the disk refuses. Nothing is left behind then.
+pub fn merge(
+    asked: &Merge<'_>,
+    out: &Path,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Manifest, TraceError> {
+    check(asked.traces)?;
+    let mut surveys = Vec::new();
+    for (place, trace) in asked.traces.iter().enumerate() {
+        surveys.push(survey(trace)?);
+        progress(0.3 * (place + 1) as f64 / asked.traces.len() as f64);
+    }
+    let clocks: Vec<HostClock> = (asked.traces.iter().zip(&surveys))
+        .map(|(trace, survey)| clock(trace, survey))
+        .collect();
+    let (mut messages, notes) = exchanges(asked)?;
+    messages.extend(asked.messages.iter().cloned());
+    let alignment = align(&clocks, &messages, asked.wander_ppm).map_err(|error| match error {
+        // What was left out may be what is missing.
+        TraceError::Usage(text) if !notes.is_empty() => {
+            TraceError::Usage(format!("{text}. {}", notes.join(". ")))
+        }
+        other => other,
+    })?;
+    TraceDir::make(out)?;
+    let written = write(asked, &surveys, alignment, notes, out, &mut |share| {
+        progress(0.3 + 0.7 * share);
+    });
+    if written.is_err() {
+        for file in [KERNEL_FILE, EVENTS_FILE] {
+            let _ = std::fs::remove_file(out.join(file));
+        }
+        remove_empty(out);
+    }
+    written
+}
+
+fn check(traces: &[Trace]) -> Result<(), TraceError> {
+    if traces.len() < 2 || traces.len() > MOST_HOSTS {
+        return Err(TraceError::Usage(format!(
+            "{} traces: give 2 to {MOST_HOSTS} to merge",
+            traces.len()
+        )));
+    }
+    for (place, trace) in traces.iter().enumerate() {
+        let dir = trace.dir().display();
+        if trace.manifest.hosts.len() > 1 {
+            let mend = "is merged already: merge the traces that it is made of";
+            return Err(TraceError::Usage(format!("{dir}: {mend}")));
+        }
+        let is_again = |other: &Trace| {
+            let same = |a: &Path| a.canonicalize().unwrap_or_else(|_| a.to_owned());
+            same(other.dir()) == same(trace.dir())
+        };
+        if traces[..place].iter().any(is_again) {
+            return Err(TraceError::Usage(format!("{dir}: given twice")));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn identity(manifest: &Manifest) -> ClockIdentity {
+    (manifest.hosts.first()).map_or_else(
+        || ClockIdentity {
+            clock: manifest.clock.name.clone(),
+            boot_id: None,
+            time_namespace: None,
+        },
+        |host| host.clock.clone(),
+    )
+}
+
+fn clock(trace: &Trace, survey: &Survey) -> HostClock {
+    let manifest = &trace.manifest;
+    let name = format!("{} ({})", manifest.host.name, trace.dir().display());
+    HostClock {
+        span: survey.span,
+        ..HostClock::from_clock(name, identity(manifest), &manifest.clock)
+    }
+}
+
+fn survey(trace: &Trace) -> Result<Survey, TraceError> {
+    let mut survey = Survey {
+        last_ring: -1,
+        ..Survey::default()
+    };
+    for batch in trace.batches() {
+        let batch = batch?;
+        let i32s = |column: usize| batch.column(column).as_primitive::<Int32Type>().values();
+        let ts = batch
+            .column(schema::TS)
+            .as_primitive::<Int64Type>()
+            .values();
+        for &t in ts {
+            let (lo, hi) = survey.span.unwrap_or((t, t));
+            survey.span = Some((lo.min(t), hi.max(t)));
+        }
+        let mut last = 0;
+        for &pid in i32s(schema::PID) {
+            if pid != last && pid > 0 {
+                survey.pids.insert(pid);
+            }
+            last = pid;
+        }
+        let rings = i32s(schema::RING).iter().copied();
+        survey.last_ring = rings.fold(survey.last_ring, i32::max);
+        survey.kernel_rows += kernel_rows(&batch) as u64;
+    }
+    let rings = trace.manifest.rings.iter();
+    survey.last_ring = rings.map(|ring| ring.ring).fold(survey.last_ring, i32::max);
+    survey.pids.extend(
+        trace
+            .manifest
+            .rings
+            .iter()
+            .map(|ring| ring.pid)
+            .filter(|pid| *pid > 0),
+    );
+    Ok(survey)
+}
+
+/// Counts the rows of the kernel at the beginning of a batch, which are all that it has.
+pub(super) fn kernel_rows(batch: &RecordBatch) -> usize {
+    let modes = batch
+        .column(schema::MODE)
+        .as_primitive::<Int8Type>()
+        .values();
+    modes.iter().take_while(|mode| **mode != 0).count()
+}
+
+/// Returns the exchanges of all files, by host, and warnings about those of other hosts.
+fn exchanges(asked: &Merge<'_>) -> Result<(Vec<Messages>, Vec<String>), TraceError> {
+    let mut files = Vec::new();
+    for trace in asked.traces {
+        files.extend(SyncFile::of_trace(trace.dir())?);
+    }
+    for path in asked.sync {
+        files.push((path.clone(), SyncFile::read(path)?));
+    }
+    let (mut messages, mut notes) = (Vec::new(), Vec::new());
+    for (path, file) in files {
+        let source = path.display().to_string();
+        let place = |side: &super::exchanges::Side| {
+            (asked.traces.iter()).position(|trace| side.is_of(&trace.manifest))
+        };
+        let (Some(here), Some(there)) = (place(&file.here), place(&file.there)) else {
+            notes.push(format!(
+                "{source}: exchanges of {} ({}) and {} ({}), not both clocks of these traces: left out",
+                file.here.name, file.here.clock.clock, file.there.name, file.there.clock.clock
+            ));
+            continue;
+        };
+        let stamps = |a: usize, b: usize| file.exchanges.iter().map(|s| (s[a], s[b])).collect();
+        messages.push(Messages {
+            from: here,
+            to: there,
+            source: source.clone(),
+            stamps: stamps(0, 1),
+        });
+        messages.push(Messages {
+            from: there,
+            to: here,
+            source,
+            stamps: stamps(2, 3),
+        });
+    }
+    // Exchanges of a clock with itself are useless.
+    messages.retain(|m| m.from != m.to);
+    Ok((messages, notes))
+}
+
+fn write(
+    asked: &Merge<'_>,
+    surveys: &[Survey],
+    alignment: Alignment,
+    notes: Vec<String>,
+    out: &Path,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Manifest, TraceError> {
+    let (shifts, too_many) = shifts(surveys);
+    if too_many {
+        let mend = "have more rings together than numbers for them";
+        return Err(TraceError::Usage(format!("these traces {mend}")));
+    }
+    let first = &asked.traces[0].manifest.clock;
+    let changes = || -> Vec<Change<'_>> {
+        (asked.traces.iter().enumerate())
+            .map(|(host, trace)| {
+                let ticks = trace.manifest.clock.ns_per_tick() / first.ns_per_tick();
+                Change::new(host, shifts[host], ticks, alignment.maps[host].as_ref())
+            })
+            .collect()
+    };
+    let mut parts = Vec::new();
+    if surveys.iter().any(|survey| survey.kernel_rows > 0) {
+        let path = out.join(KERNEL_FILE);
+        let mut writer = Writer::create(&path)?;
+        super::kernel_rows::write(asked.traces, changes(), &mut writer)?;
+        parts.push(writer.finish(KERNEL_FILE, false)?);
+    }
+    progress(0.1);
+    let path = out.join(EVENTS_FILE);
+    let mut writer = Writer::create(&path)?;
+    for (host, (trace, mut change)) in asked.traces.iter().zip(changes()).enumerate() {
+        for batch in trace.batches() {
+            let batch = batch?;
+            let kernel = kernel_rows(&batch);
+            let events = batch.slice(kernel, batch.num_rows() - kernel);
+            if events.num_rows() > 0 {
+                writer.write(&change.rows(&events).ok_or_else(|| outside(trace))?)?;
+            }
+        }
+        progress(0.1 + 0.9 * (host + 1) as f64 / asked.traces.len() as f64);
+    }
+    // Ring numbers ascend from host to host.
+    let is_by_ring = |part: &Part| part.by_ring || is_kernel(part);
+    let by_ring = (asked.traces.iter()).all(|t| t.manifest.parts.iter().all(is_by_ring));
+    parts.push(writer.finish(EVENTS_FILE, by_ring)?);
+    let traces = combine::Input {
+        traces: asked.traces,
+        surveys,
+        shifts: &shifts,
+    };
+    let manifest = combine::manifest(&traces, alignment, notes, parts);
+    if manifest.names.len().max(manifest.threads.len()) > MOST_NAMES {
+        return Err(TraceError::Usage(format!(
+            "these traces have more than {MOST_NAMES} names together, names for all processes counted for each: merge fewer"
+        )));
+    }
+    write_manifest(&TraceDir::open(out)?, &manifest)?;
+    Ok(manifest)
+}
+
+fn is_kernel(part: &Part) -> bool {
+    part.file == KERNEL_FILE
+}
+
+pub(super) fn outside(trace: &Trace) -> TraceError {
+    TraceError::damaged(trace.dir(), "its rows changed while it was being merged")
+}
+
+/// Returns the numbers added to ring numbers and to process numbers, by host, and whether there
+/// are too many rings.
+fn shifts(surveys: &[Survey]) -> (Vec<(i32, i32)>, bool) {
+    let mut rings = 0_i64;
+    let shifts = (surveys.iter().enumerate())
+        .map(|(host, survey)| {
+            let shift = (i32::try_from(rings).unwrap_or(i32::MAX), host as i32 * PIDS);
+            rings += i64::from(survey.last_ring) + 1;
+            shift
+        })
+        .collect();
+    (shifts, i32::try_from(rings).is_err())
+}
+
+/// A Parquet file that is being written.
+pub(super) struct Writer<'a> {
+    path: &'a Path,
+    writer: ArrowWriter<BufWriter<File>>,
+    rows: u64,
+}
+
+impl<'a> Writer<'a> {
+    fn create(path: &'a Path) -> Result<Self, TraceError> {
+        let file = File::create(path).map_err(TraceError::io(path, "cannot create"))?;
+        let file = BufWriter::with_capacity(1 << 20, file);
+        let writer = ArrowWriter::try_new(file, merged_schema(), Some(properties()))
+            .map_err(|e| parquet_error(path, "cannot write", e))?;
+        Ok(Self {
+            path,
+            writer,
+            rows: 0,
+        })
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), TraceError> {
+        self.rows += batch.num_rows() as u64;
+        (self.writer.write(batch)).map_err(|e| parquet_error(self.path, "cannot write", e))
+    }
+
+    fn finish(self, name: &str, by_ring: bool) -> Result<Part, TraceError> {
+        let file = (self.writer.into_inner())
+            .map_err(|e| parquet_error(self.path, "cannot write", e))?
+            .into_inner()
+            .map_err(|e| TraceError::io(self.path, "cannot write")(e.into_error()))?;
+        file.sync_all()
+            .map_err(TraceError::io(self.path, "cannot write"))?;
+        let (bytes, crc32) = checksum(self.path)?;
+        Ok(Part {
+            file: name.to_owned(),
+            rows: self.rows,
+            bytes,
+            crc32,
+            by_ring,
+        })
+    }
+}

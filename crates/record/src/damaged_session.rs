@@ -1,0 +1,81 @@
+//! What is left of a session with damaged files, for ending it.
+
+use std::sync::atomic::Ordering;
+
+use undertick_format::manifest::{Name, Thread};
+use undertick_ring::layout::control;
+
+use crate::attach_page::AttachPage;
+use crate::control_page::{ControlPage, open_control};
+use crate::pool_map::PoolMap;
+use crate::session_dir::SessionDir;
+
+/// See the module documentation.
+pub(crate) struct Damaged {
+    dir: SessionDir,
+    attach_pages: Vec<AttachPage>,
+    page: Option<ControlPage>,
+}
+
+impl Damaged {
+    /// Makes it from the session that was taken over, and the attach pages that lead to it.
+    pub(crate) fn new(dir: SessionDir, attach_pages: Vec<AttachPage>) -> Self {
+        let page = open_control(&dir).ok().map(|(_, page)| page);
+        Self {
+            dir,
+            attach_pages,
+            page,
+        }
+    }
+
+    fn pages(&self) -> impl Iterator<Item = &ControlPage> {
+        self.page
+            .iter()
+            .chain(self.attach_pages.iter().map(AttachPage::control_page))
+    }
+
+    /// Makes a running program stop writing to it, and releases waiting threads; returns whether
+    /// there is a page through which the program can be told.
+    pub(crate) fn let_go(&self) -> bool {
+        for page in self.pages() {
+            page.field_u32(control::OFF_ON)
+                .store(control::NONE, Ordering::SeqCst);
+            page.let_go();
+        }
+        self.pages().next().is_some()
+    }
+
+    /// The names of events and of threads that are still known.
+    pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
+        let log: Vec<u8> = self
+            .attach_pages
+            .iter()
+            .flat_map(|attach_page| attach_page.names().0)
+            .collect();
+        let (mut events, mut threads) = crate::names::parse_log(&log);
+        let (of_log, threads_of_log) = crate::names::read(&self.dir);
+        events.extend(of_log);
+        threads.extend(threads_of_log);
+        (events, threads)
+    }
+
+    /// Events that found no ring.
+    pub(crate) fn lost_no_ring(&self) -> u64 {
+        self.pages()
+            .map(ControlPage::lost_no_ring)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Removes the session.
+    pub(crate) fn remove(self) {
+        self.attach_pages.iter().for_each(AttachPage::leave);
+        // A program that continues to run still has it mapped.
+        if let Some(pool) =
+            (PoolMap::open(&self.dir, true).ok()).filter(|_| !self.attach_pages.is_empty())
+        {
+            pool.empty();
+        }
+        self.page.iter().for_each(ControlPage::unmap);
+        self.dir.remove_all();
+    }
+}

@@ -1,0 +1,47 @@
+//! How do the records that a program wrote into its rings become a lasting trace, with every loss
+//! counted?
+//!
+//! [`record::record`] starts the program in a [`session`], drains its rings
+//! ([`collector`]) into raw blocks ([`block`]), and turns these into Parquet
+//! ([`finalize`]) when the program has ended. [`read::Trace`] opens the result;
+//! [`export`] writes it in other tools' formats.
+//!
+//! Caveats: Linux only. A trace holds readings of one clock of one machine; [`hosts`] puts
+//! several together.
+
+mod accounts;
+pub mod attach;
+mod attach_page;
+mod clock_check;
+pub mod collector;
+mod control_page;
+mod cut_files;
+mod damaged_session;
+mod descheduled;
+mod disk;
+mod exited_threads;
+pub mod finalize;
+pub mod finish;
+pub mod functions;
+pub use undertick_ring::Overflow;
+pub mod kernel;
+pub mod names;
+pub mod perturbation;
+mod pool;
+mod pool_map;
+pub mod record;
+mod recording_loop;
+mod recover;
+pub mod resume;
+mod ring_drain;
+mod ring_map;
+pub mod sampled;
+pub mod session;
+mod session_dir;
+mod session_identity;
+mod session_lock;
+pub mod snapshot;
+pub mod synthetic;
+pub mod trace_dir;
+
+pub use descheduled::self_test as descheduled_self_test;

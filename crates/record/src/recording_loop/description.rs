@@ -1,0 +1,246 @@
+//! The description of a recording in its manifest.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::SystemTime;
+
+use undertick_clock::{ClockId, Source};
+use undertick_format::identity::ClockIdentity;
+use undertick_format::manifest::{Anchor, Flight, Manifest, SCHEMA_VERSION, State, TraceHost};
+use undertick_format::{TraceError, manifest};
+
+use super::RecordingLoop;
+use crate::accounts::GivenUp;
+use crate::kernel::Watching;
+use crate::record::Request;
+use crate::session::Session;
+use crate::trace_dir::TraceDir;
+use crate::{finalize, perturbation};
+
+/// Writes the manifest of a finished recording, and only then removes the session. If the disk
+/// has no room for the manifest, it stays in the session.
+pub(super) fn keep_manifest(
+    trace: &TraceDir,
+    manifest: &Manifest,
+    mut session: Session,
+) -> Result<(), TraceError> {
+    let without = Manifest {
+        session: None,
+        session_identity: None,
+        ..manifest.clone()
+    };
+    let Err(error) = finalize::write_manifest(trace, &without) else {
+        return Ok(());
+    };
+    let place = session.dir().to_owned();
+    if !serde_json::to_vec(manifest).is_ok_and(|text| session.keep_with(&text)) {
+        return Err(error);
+    }
+    Err(TraceError::Recording(format!(
+        "{error}; names, exit status and accounts are kept in {} until `undertick record --finish {}` has room for them",
+        place.display(),
+        trace.path_now().display()
+    )))
+}
+
+/// A warning for a trace that has been moved since it was made.
+pub(super) fn moved(trace: &TraceDir) -> Option<String> {
+    let now = trace.path_now();
+    (now != trace.path()).then(|| {
+        format!(
+            "the trace directory was moved while it was recorded: it is {}",
+            now.display()
+        )
+    })
+}
+
+pub(super) const fn nothing_recorded(session: &Session) -> &'static str {
+    if session.is_attached() {
+        "the program passed no measuring point while it was recorded"
+    } else {
+        "the program recorded no event: is it built with undertick.h or the undertick crate, and not with UNDERTICK_DISABLE?"
+    }
+}
+
+pub(crate) fn merge_names(
+    mut names: Vec<manifest::Name>,
+    file: &[manifest::Name],
+) -> Vec<manifest::Name> {
+    let given: HashSet<u16> = file.iter().map(|given| given.event).collect();
+    names.retain(|known| !given.contains(&known.event));
+    names.extend_from_slice(file);
+    names
+}
+
+/// Adds the account of a flight recorder to the manifest.
+pub(crate) fn flight(manifest: &mut Manifest, given_up: GivenUp, snapshot_unix_ns: Option<i64>) {
+    manifest.flight = Some(Flight {
+        snapshot_unix_ns,
+        given_up_rings: given_up.rings,
+        given_up_events: given_up.events,
+    });
+    manifest.lost = manifest.lost.saturating_add(given_up.events);
+    if given_up.rings > 0 {
+        manifest.warnings.push(format!(
+            "{} threads that had ended are not in the trace, nor the {} events they wrote: the last ones that ended are, as far as there was room",
+            given_up.rings, given_up.events
+        ));
+    }
+}
+
+pub(crate) fn anchor(clock: ClockId) -> Option<Anchor> {
+    let source = Source::open(clock).ok()?;
+    let anchor = undertick_clock::bracket::anchor(source, 1)?;
+    Some(Anchor {
+        ticks: anchor.ticks as i64,
+        unix_ns: anchor.unix_ns,
+        error_ns: anchor.error_ns,
+    })
+}
+
+pub(super) fn first_manifest(request: &Request, session: &Session) -> Manifest {
+    let uname = rustix::system::uname();
+    let text = |c: &std::ffi::CStr| c.to_string_lossy().into_owned();
+    let facts = &request.facts;
+    let rate = &facts.rate.claim;
+    let mut warnings = session.warnings.clone();
+    if let undertick_clock::Why::Fallback(why) = &request.choice.why {
+        warnings.push(format!(
+            "recorded with {} because the counter is not usable: {why}",
+            facts.clock.name()
+        ));
+    }
+    warnings.extend(facts.rate.refused.iter().map(ToString::to_string));
+    let started = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Manifest {
+        schema_version: SCHEMA_VERSION,
+        state: State::Recording,
+        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ns: i64::try_from(started.as_nanos()).unwrap_or(i64::MAX),
+        duration_ns: None,
+        host: manifest::Host {
+            name: text(uname.nodename()),
+            kernel: text(uname.release()),
+            arch: text(uname.machine()),
+            cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+            cpu_model: cpu_model(),
+        },
+        command: request
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        exit: None,
+        clock: manifest::Clock {
+            name: facts.clock.name().to_owned(),
+            ticks_per_second_numerator: rate.rate.numerator(),
+            ticks_per_second_denominator: rate.rate.denominator(),
+            rate_source: rate.source.name().to_owned(),
+            rate_error_ppb: rate.error_ppb,
+            granularity_ticks: facts.granularity.map_or(1.0, |g| g.step_ticks),
+            read_cost_ns_median: facts.read_cost.map_or(f64::NAN, |cost| cost.cost_ns_median),
+            anchors: anchor(facts.clock).into_iter().collect(),
+            across_cpus: crate::clock_check::across_cpus(facts),
+        },
+        descheduled: crate::descheduled_self_test(),
+        calibration: request.calibration.clone(),
+        recorder: manifest::Recorder {
+            overflow: format!("{:?}", session.settings().overflow).to_lowercase(),
+            ring_bytes: session.settings().ring_bytes,
+            budget_bytes: session.budget_bytes(),
+        },
+        names: request.names.clone(),
+        threads: Vec::new(),
+        rings: Vec::new(),
+        sampled: Vec::new(),
+        events: 0,
+        lost: 0,
+        parts: Vec::new(),
+        kernel: None,
+        perturbation: request
+            .perturbation
+            .as_ref()
+            .map(perturbation::Wanted::about),
+        hosts: vec![TraceHost {
+            name: text(uname.nodename()),
+            clock: ClockIdentity::here(facts.clock),
+            ticks_per_second_numerator: rate.rate.numerator(),
+            ticks_per_second_denominator: rate.rate.denominator(),
+            merged: None,
+            map: None,
+        }],
+        closures: Vec::new(),
+        flight: None,
+        session: Some(session.dir().to_string_lossy().into_owned()),
+        session_identity: None,
+        warnings,
+    }
+}
+
+fn cpu_model() -> String {
+    std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        })
+        .unwrap_or_default()
+}
+
+impl RecordingLoop {
+    /// Adds what the session and the sources know at the end to the manifest.
+    pub(super) fn account(&mut self, exit: manifest::Exit, pairs: Option<u64>) {
+        let (manifest, session) = (&mut self.manifest, &self.session);
+        if let (Some(about), Some(levels)) = (&mut manifest.perturbation, &self.collector.levels) {
+            about.pairs = pairs.unwrap_or(0);
+            (about.kept, about.half_ns) = (levels.kept(), levels.half_ns());
+            manifest.warnings.extend(perturbation::remark(about));
+        }
+        let kernel = self.kernel.take().and_then(Watching::finish);
+        manifest.warnings.extend(kernel);
+        let (names, threads) = session.names();
+        if let Some(functions) = self.functions.take() {
+            manifest.warnings.extend(functions.finish(&names));
+        }
+        if exit.signal == Some(libc::SIGSYS) {
+            manifest.warnings.push(
+                "the program ended by SIGSYS: its seccomp filter forbids a system call. Does it end so only when it is recorded? A thread's first event, its end and a growing ring need openat, fallocate, mmap, madvise, munmap and rt_sigprocmask: let each thread record an event before the filter is there, and record with a ring that is large enough".to_owned(),
+            );
+        }
+        if exit.signal == Some(libc::SIGSEGV) && self.collector.progress(session).events > 0 {
+            manifest.warnings.push(
+                "the program ended by SIGSEGV; what it had recorded is here. Does it end so only when it is recorded? A program that unmaps memory which it did not map itself unmaps its rings: let it leave alone what /proc/self/maps shows as undertick-*".to_owned(),
+            );
+        }
+        manifest.exit = Some(exit);
+        match self.ended {
+            Some(ended) => manifest.duration_ns = ended.duration_ns,
+            None => {
+                let length = self.before + self.started.elapsed();
+                manifest.duration_ns = i64::try_from(length.as_nanos()).ok();
+            }
+        }
+        if self.ended.is_none_or(|ended| ended.is_same_clock) {
+            manifest.clock.anchors.extend(anchor(self.clock));
+        }
+        manifest.names = merge_names(names, &self.given);
+        manifest.threads = threads;
+        manifest.lost = session.lost_no_ring();
+        if manifest.lost > 0 {
+            let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
+            manifest.warnings.push(format!(
+                "{} events lost: their thread could get no ring (is {} full, or are there more than 8192 threads?), it had ended, or a signal handler jumped out of them",
+                manifest.lost,
+                place.display()
+            ));
+        }
+        if session.names_lost() > 0 {
+            manifest.warnings.push(format!(
+                "{} names that the program gave are not kept: what it says before a recorder comes may take 64 KiB, and the log of names no more than its files may (ulimit -f)",
+                session.names_lost()
+            ));
+        }
+    }
+}
