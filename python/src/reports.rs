@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use pyo3::prelude::*;
-use undertick_report::document::{self, IntervalReport};
+use undertick_document::{self as document, IntervalReport};
 use undertick_report::{compare, html, terminal};
 use undertick_units::Estimate;
 

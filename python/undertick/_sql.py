@@ -102,7 +102,7 @@ _NO_ROWS = """(select null::bigint as ts, null::integer as ring, null::integer a
     null::smallint as cpu, null::tinyint as mode, null::tinyint as kind, null::tinyint as descheduled,
     null::integer as event, null::bigint as payload, null::smallint as host where false)"""
 
-# Fields of the manifest (crates/trace/src/manifest.rs).
+# Fields of the manifest (crates/format/src/manifest.rs).
 _NAMES_OF_MANIFEST = {
     "names": {"pid": "integer", "event": "integer", "name": "text"},
     "threads": {"pid": "integer", "tid": "integer", "name": "text"},

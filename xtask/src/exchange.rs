@@ -102,7 +102,7 @@ fn lttng(scratch: &Scratch) -> Result<Outcome, String> {
         return Ok(Skipped("no lttng and babeltrace2 here".to_owned()));
     }
     let program = scratch.path("shop");
-    let sources = "crates/trace/tests/programs/lttng";
+    let sources = "crates/record/tests/programs/lttng";
     let include = format!("-I{sources}");
     let source = format!("{sources}/shop.c");
     let compile = [

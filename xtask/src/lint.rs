@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::run::{self, command, exists, output};
-use crate::{licences, page};
+use crate::{levels, licences, page};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -33,6 +33,7 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run::run(doc)?;
     licences::check()?;
+    levels::check()?;
     page::licences()?;
     compiled_once()?;
     if !exists(&["rustup", "target", "add", AARCH64]) {

@@ -5,6 +5,7 @@ mod book;
 mod card;
 mod exchange;
 mod fuzz;
+mod levels;
 mod licences;
 mod lint;
 mod lttng;

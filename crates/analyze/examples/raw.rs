@@ -16,13 +16,13 @@ use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{ArrowPrimitiveType, RecordBatch};
 use undertick_analyze::Options;
 use undertick_analyze::raw::analyze_raw;
+use undertick_document::IntervalKind;
 use undertick_estimate::Series;
 use undertick_format::block::{BlockHeader, MAX_RECORDS, Next, encode};
 use undertick_format::raw_order::RawGroups;
 use undertick_format::read::Trace;
 use undertick_format::rows::{Rows, RowsOfRing};
 use undertick_format::schema;
-use undertick_report::document::IntervalKind;
 use undertick_ring::{DeschedFlag, Kind, Record};
 
 fn column<T: ArrowPrimitiveType>(batch: &RecordBatch, column: usize) -> &[T::Native] {

@@ -5,9 +5,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use undertick_document::{IntervalKind, Report};
 use undertick_estimate::{Cost, Moments, normal_quantile};
 use undertick_format::manifest::Manifest;
-use undertick_report::document::{IntervalKind, Report};
 
 use crate::columns::Columns;
 use crate::cost::{CostTable, Recorded};

@@ -4,11 +4,11 @@
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
+use undertick_document::{AcrossHosts, IntervalReport};
 use undertick_format::manifest::{HostMap, Manifest, Name};
 use undertick_format::messages::Messages;
 use undertick_format::read::Trace;
 use undertick_format::schema::Kind;
-use undertick_report::document::{AcrossHosts, IntervalReport};
 use undertick_units::Estimate;
 
 use crate::columns::Columns;

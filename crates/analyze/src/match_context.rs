@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use undertick_report::document::IntervalKind;
+use undertick_document::IntervalKind;
 
 use crate::cost::CostTable;
 use crate::evidence::{Evidence, SampleCauses};

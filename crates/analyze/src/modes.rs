@@ -1,7 +1,7 @@
 //! The modes of an interval's samples, in nanoseconds.
 
+use undertick_document::{Mode, Valley};
 use undertick_estimate::{ModeOptions, scaled};
-use undertick_report::document::{Mode, Valley};
 
 use crate::summary::{Figures, Summary};
 

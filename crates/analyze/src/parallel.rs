@@ -6,10 +6,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
+use undertick_document::Report;
 use undertick_format::TraceError;
 use undertick_format::groups::Group;
 use undertick_format::read::Trace;
-use undertick_report::document::Report;
 
 use crate::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use undertick_document::{IntervalReport, Slowed};
 use undertick_estimate::{HalfSections, Slowdown, scaled, slowdown};
 use undertick_format::manifest;
 use undertick_format::schema::{Kind, Switched};
-use undertick_report::document::{IntervalReport, Slowed};
 use undertick_units::Estimate;
 
 /// Samples that begin this soon after a switch are in no half: caches and the branch predictor

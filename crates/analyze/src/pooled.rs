@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use undertick_document::{Culled, Evidence, Histogram, IntervalReport, Mode, TakenOff, Valley};
 use undertick_estimate::{Divide, ModeOptions, Numbers, modes_of_bins};
-use undertick_report::document::{
-    Culled, Evidence, Histogram, IntervalReport, Mode, TakenOff, Valley,
-};
 use undertick_units::{Estimate, Interval};
 
 /// The samples of all repetitions in one histogram, with `null_ns` subtracted from each.

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
+use undertick_document::Report;
 use undertick_format::block::Next;
 use undertick_format::manifest::Manifest;
 use undertick_format::palette_block::PaletteBlock;
 use undertick_format::raw_order::RawGroups;
 use undertick_format::rows::Rows;
-use undertick_report::document::Report;
 
 use crate::analysis::Analysis;
 use crate::options::Options;

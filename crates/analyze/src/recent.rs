@@ -16,10 +16,10 @@
 
 use std::collections::VecDeque;
 
+use undertick_document::{IntervalReport, Report};
 use undertick_format::block::BlockHeader;
 use undertick_format::manifest::Manifest;
 use undertick_format::rows::Rows;
-use undertick_report::document::{IntervalReport, Report};
 use undertick_ring::{Kind, Record};
 
 use crate::analysis::Analysis;

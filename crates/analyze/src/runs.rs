@@ -14,12 +14,12 @@ mod warnings;
 
 use std::collections::BTreeMap;
 
-pub use undertick_estimate::MOST_RUNS;
-use undertick_estimate::median_of_runs;
-use undertick_report::document::{
+use undertick_document::{
     Alternative, Compensation, FrequencyReport, Histogram, IntervalKind, IntervalReport, Report,
     RunFigures, Sampled, Scope, ShareOf, Slowed, TraceSummary, Unexplained, without_impossible,
 };
+pub use undertick_estimate::MOST_RUNS;
+use undertick_estimate::median_of_runs;
 use undertick_units::{Estimate, Interval};
 
 use crate::perturbation::{by_total, of_the_program};
@@ -369,7 +369,7 @@ fn interval<'a>(runs: &'a [Run], key: &Key, level: f64) -> Option<IntervalReport
         kind: first.kind,
         reads: match reads.all(|reads| reads == first.reads) {
             true => first.reads,
-            false => undertick_report::document::Reads::Mixed,
+            false => undertick_document::Reads::Mixed,
         },
         unmatched_starts: of_runs.sum(|i| i.unmatched_starts),
         unmatched_ends: of_runs.sum(|i| i.unmatched_ends),

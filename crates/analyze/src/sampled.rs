@@ -8,9 +8,9 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use undertick_document::{IntervalReport, Sampled};
 use undertick_estimate::{Sample, Series, normal_quantile, scaled};
 use undertick_format::manifest::Manifest;
-use undertick_report::document::{IntervalReport, Sampled};
 use undertick_units::{Estimate, Interval};
 
 use crate::match_context::{MatchContext, TOO_MANY};

@@ -7,7 +7,7 @@ use arrow_array::{
     ArrayRef, DictionaryArray, Float64Array, Int16Array, Int32Array, Int64Array, RecordBatch,
     StringArray,
 };
-use undertick_report::document::IntervalKind;
+use undertick_document::IntervalKind;
 
 use crate::spans::span_schema;
 

@@ -5,13 +5,13 @@ mod remarks;
 
 use std::collections::BTreeMap;
 
-use undertick_estimate::{Cost, Sample, Series, rate, ratio_of_sums, scaled, spread_over_time};
-use undertick_format::manifest::{Descheduled, Manifest};
-use undertick_report::document::{
+use undertick_document::{
     ClockSummary, Compensation, Culled, FrequencyReport, HostSummary, IntervalKind, IntervalReport,
     Report, SCHEMA_VERSION, Scope, Settings, ShareOf, Slowed, TakenOff, TraceSummary,
     without_impossible,
 };
+use undertick_estimate::{Cost, Sample, Series, rate, ratio_of_sums, scaled, spread_over_time};
+use undertick_format::manifest::{Descheduled, Manifest};
 use undertick_units::Estimate;
 
 use crate::cost::{Costs, InPlace};

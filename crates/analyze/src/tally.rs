@@ -1,10 +1,10 @@
 //! The data of one interval while the events pass.
 
 use serde::{Deserialize, Serialize};
+use undertick_document::IntervalKind;
 use undertick_estimate::compensation::improvement;
 use undertick_estimate::slow::Begins;
 use undertick_estimate::{Series, SignedHistogram};
-use undertick_report::document::IntervalKind;
 use undertick_units::Estimate;
 
 use crate::cost::{CostTable, Costs, Ends, Inner, Taken};

@@ -8,10 +8,10 @@ mod kernel;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use undertick_document::Report;
+use undertick_document::timeline::{Detail, Lane, LaneKind, Row, SCHEMA_VERSION, Span, Timeline};
 use undertick_format::manifest::Manifest;
 use undertick_format::read::Trace;
-use undertick_report::document::Report;
-use undertick_report::timeline::{Detail, Lane, LaneKind, Row, SCHEMA_VERSION, Span, Timeline};
 
 use crate::analysis::Stretch;
 use crate::error::Error;

@@ -1,7 +1,7 @@
 //! Warnings for the reader, in plain words, gravest first.
 
+use undertick_document::{IntervalKind, IntervalReport, Warning};
 use undertick_format::manifest::{AcrossCpus, Descheduled, Manifest};
-use undertick_report::document::{IntervalKind, IntervalReport, Warning};
 
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Cull, Options};

@@ -9,9 +9,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::{calibration, interval, manifest, ns, report, row};
 use undertick_analyze::{Analysis, Compensate, Options};
+use undertick_document::Report;
 use undertick_format::manifest::{Calibration, Manifest, PairedCost, SpanCost};
 use undertick_format::schema::Kind;
-use undertick_report::document::Report;
 
 /// Ticks of work in every span.
 const WORK: i64 = 50;

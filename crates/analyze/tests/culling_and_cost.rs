@@ -4,9 +4,9 @@ mod support;
 
 use support::*;
 use undertick_analyze::{Compensate, Cull, Options};
+use undertick_document::Reads;
 use undertick_format::manifest::{Calibration, Descheduled, Manifest, SpanCost};
 use undertick_format::schema::Kind;
-use undertick_report::document::Reads;
 use undertick_units::Interval;
 
 fn options(cull: Cull, compensate: Compensate) -> Options {
@@ -436,7 +436,7 @@ fn contiguous_ones_add_up_to_the_elapsed_time() {
     }
     rows.push(end(at + 500, stage));
     let stages = report(&m, &Options::default(), &rows);
-    let with_cost = |r: &undertick_report::document::Report, cost: bool| -> f64 {
+    let with_cost = |r: &undertick_document::Report, cost: bool| -> f64 {
         (r.intervals.iter())
             .map(|i| {
                 let each = i.compensation.cost.as_ref().map_or(0.0, |c| c.value);

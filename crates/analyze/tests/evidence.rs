@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::{Row, begin, end, interval, manifest, report, row, warned};
 use undertick_analyze::{Cull, Options};
+use undertick_document::Report;
 use undertick_format::manifest::{Descheduled, Manifest};
 use undertick_format::schema::Kind;
-use undertick_report::document::Report;
 
 /// Returns a row of the kernel about the thread of ring 0.
 fn kernel(kind: Kind, ts: i64, payload: i64) -> Row {

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::*;
 use undertick_analyze::{Analysis, Cull, Options, Table};
+use undertick_document::Report;
 use undertick_format::manifest::Manifest;
-use undertick_report::document::Report;
 
 /// Pushes `times` batches.
 fn storm(options: Options, times: usize, rows: impl Fn(usize) -> Vec<Row>) -> Report {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int16Array, RecordBatch};
 use support::{Row, batch, instant, interval, manifest};
 use undertick_analyze::{Analysis, Options, Table};
+use undertick_document::Report;
 use undertick_format::identity::ClockIdentity;
 use undertick_format::manifest::{HostMap, Manifest, TraceHost};
-use undertick_report::document::Report;
 use undertick_units::Estimate;
 
 const TABLE: &str = "[[interval]]\nname='there'\nstart=1\nend=2\nmatch='message'\n";

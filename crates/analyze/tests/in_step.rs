@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::*;
 use undertick_analyze::Options;
-use undertick_report::document::{IntervalReport, Report};
+use undertick_document::{IntervalReport, Report};
 
 /// A step of the clock, ns.
 const STEP: u64 = 500_000;

@@ -4,9 +4,9 @@ mod support;
 
 use support::*;
 use undertick_analyze::{Analysis, Cull, Error, Options, Table};
+use undertick_document::{IntervalKind, Reads};
 use undertick_format::manifest::{Manifest, Name};
 use undertick_format::schema::Kind;
-use undertick_report::document::{IntervalKind, Reads};
 
 fn table(text: &str) -> Options {
     Options {

@@ -34,7 +34,7 @@ fn rows(paths: [i64; 2]) -> Vec<Row> {
         .collect()
 }
 
-fn modes_of(paths: [i64; 2]) -> (f64, Vec<undertick_report::document::Mode>) {
+fn modes_of(paths: [i64; 2]) -> (f64, Vec<undertick_document::Mode>) {
     let mut m = manifest();
     m.clock.granularity_ticks = 26.0;
     let r = report(&m, &Options::default(), &rows(paths));

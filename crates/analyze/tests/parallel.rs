@@ -10,11 +10,11 @@ use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use undertick_analyze::raw::analyze_raw;
 use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on, find_spans, keep_spans};
+use undertick_document::Report;
 use undertick_format::block::{BlockHeader, encode};
 use undertick_format::manifest::{Clock, Host, Name};
 use undertick_format::read::Trace;
 use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
-use undertick_report::document::Report;
 use undertick_ring::{DeschedFlag, Kind, Record};
 
 mod support;
@@ -254,7 +254,7 @@ fn the_report_does_not_depend_on_the_number_of_cpus() {
             assert_eq!(exact(&one, &interval.name), exact(&pushed, &interval.name));
             assert_eq!(ours.histogram, interval.histogram, "{}", interval.name);
             assert_eq!(ours.culled, interval.culled, "{}", interval.name);
-            let values = |i: &undertick_report::document::IntervalReport| {
+            let values = |i: &undertick_document::IntervalReport| {
                 let median = i.median.as_ref().map(|e| e.value);
                 (i.mean.as_ref().map(|e| e.value), median)
             };

@@ -6,9 +6,9 @@ use support::{
     Row, begin, calibration, end, instant, interval, manifest, named, ns, report, row, warned,
 };
 use undertick_analyze::{Cull, Options, Table};
+use undertick_document::Report;
 use undertick_format::manifest::{Calibration, Manifest, Perturbation};
 use undertick_format::schema::{Kind, Switched};
-use undertick_report::document::Report;
 
 /// Half of a pair, ticks of 1 ns; the 20 us after each switch are dropped.
 const HALF: i64 = 100_000;

@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::*;
 use undertick_analyze::{Compensate, Cull, Options, Table};
+use undertick_document::Report;
 use undertick_format::manifest::{Calibration, Manifest, Ring, Sampled, SampledCost, SpanCost};
 use undertick_format::schema::Kind;
-use undertick_report::document::Report;
 
 /// The begin of a sampled span that stands for `n`, and the end of one drawn at 1 in `one_in`.
 fn begin_of(ts: i64, event: i32, n: i64) -> Row {

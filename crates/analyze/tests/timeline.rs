@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use undertick_analyze::{Options, analyze, analyze_with_timeline};
+use undertick_document::timeline::{LaneKind, Timeline};
 use undertick_format::manifest::{Clock, Host, Name};
 use undertick_format::read::Trace;
 use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
-use undertick_report::timeline::{LaneKind, Timeline};
 use undertick_ring::{DeschedFlag, Kind, Record};
 
 const OUTER: u16 = 1;
@@ -170,7 +170,7 @@ fn without_a_wish_it_is_the_one_with_the_slowest() {
     assert_eq!(detail.shorter_left_out_ns, None);
     assert!(detail.spans.contains(&detail.slowest));
     let (begin, end) = (detail.from_ns, detail.from_ns + detail.length_ns);
-    let touches = |s: &&undertick_report::timeline::Span| s.2 < end && s.2 + s.3 >= begin;
+    let touches = |s: &&undertick_document::timeline::Span| s.2 < end && s.2 + s.3 >= begin;
     let expected = found.spans.iter().filter(touches).count();
     assert_eq!(detail.spans.len(), expected);
     assert_eq!(
@@ -213,7 +213,7 @@ fn every_warning_has_its_chapter() {
     }
     assert!(codes.len() >= 25, "{codes:?}");
     for code in &codes {
-        let chapter = undertick_report::chapters::for_code(code);
+        let chapter = undertick_document::chapters::for_code(code);
         let chapter = chapter.unwrap_or_else(|| panic!("{code} has no chapter"));
         let text = read(&format!("docs/book/{}", chapter.file));
         assert_eq!(
@@ -222,7 +222,7 @@ fn every_warning_has_its_chapter() {
             "{code}"
         );
     }
-    for (code, chapter) in undertick_report::chapters::CHAPTERS {
+    for (code, chapter) in undertick_document::chapters::CHAPTERS {
         assert!(codes.iter().any(|c| c == code), "{code} is nobody's");
         let reading = read("docs/book/reading-the-page.md");
         if chapter.file == "reading-the-page.md" {

@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use undertick_analyze::Options as Analysis;
+use undertick_document::Warning;
 use undertick_meter::compare::{self as comparing, InTurn, Input, Options, Recorded};
 use undertick_report::compare::{self, Comparison};
-use undertick_report::document::Warning;
 
 use crate::Failure;
 use crate::args::Kernel;

@@ -223,13 +223,13 @@ fn parse(name: &str, line: usize, text: &str) -> Result<f64, Failure> {
 }
 
 fn shown(document: &Document) -> String {
-    let figure = undertick_report::figures::plain(&document.figure);
+    let figure = undertick_document::figures::plain(&document.figure);
     let Document { of, figure: e, .. } = document;
     let mut text = format!(
         "{of} {} {}, {} interval; n = {}, worth {:.0} independent ones; {}\n",
         figure.value,
         figure.interval(),
-        undertick_report::figures::per_cent(e.level),
+        undertick_document::figures::per_cent(e.level),
         e.n,
         e.n_effective,
         e.method

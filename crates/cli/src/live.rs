@@ -95,7 +95,7 @@ fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failu
         progress.done();
     }
     if let Some(took) = took.filter(|_| result.is_ok()) {
-        let took = undertick_report::figures::per_cent(took).replace('\u{a0}', " ");
+        let took = undertick_document::figures::per_cent(took).replace('\u{a0}', " ");
         say!("undertick: the view took {took} of a CPU");
     }
     result

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use clap::Args;
+use undertick_document::Report;
 use undertick_experiment::{Experiment, Outcome};
 use undertick_format::read::Trace;
 use undertick_meter::traffic;
-use undertick_report::document::Report;
 use undertick_report::traffic::render;
 
 use crate::Failure;

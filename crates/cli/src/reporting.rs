@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use undertick_analyze::runs::{self, MOST_RUNS, Run};
 use undertick_analyze::{Options, Table};
+use undertick_document::Report as Document;
+use undertick_document::timeline::Timeline;
 use undertick_format::input::{self, Kind};
 use undertick_format::read::Trace;
 use undertick_format::run_set;
-use undertick_report::document::Report as Document;
-use undertick_report::timeline::Timeline;
 use undertick_report::{html, terminal};
 
 use crate::Failure;

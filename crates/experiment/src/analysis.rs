@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use undertick_analyze::{Compensate, Cull, Options, Table, analyze};
+use undertick_document::{IntervalReport, Report};
 use undertick_format::read::Trace;
-use undertick_report::document::{IntervalReport, Report};
 
 use super::machine::Repetition;
 use super::numbering::{Cell, Mark, Numbering};

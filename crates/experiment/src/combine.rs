@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use undertick_analyze::pooled;
-use undertick_estimate::Numbers;
-use undertick_report::document::{
+use undertick_document::{
     Histogram, IntervalReport, Repeated, RepetitionFigure, Report, Scope, Warning,
     without_impossible,
 };
+use undertick_estimate::Numbers;
 use undertick_units::{Estimate, Interval};
 
 use super::Experiment;

@@ -1,6 +1,6 @@
 //! The duration that is exceeded once in a given time.
 
-use undertick_report::document::Histogram;
+use undertick_document::Histogram;
 use undertick_units::{Estimate, Interval};
 
 /// The duration that is exceeded once in that many seconds on average, in samples that took

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use undertick_document::{IntervalReport, LineReport};
 use undertick_estimate::{RepeatedLine, repeated_line};
-use undertick_report::document::{IntervalReport, LineReport};
 use undertick_units::{Estimate, Interval};
 
 use super::Experiment;

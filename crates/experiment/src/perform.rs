@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use undertick_analyze::Cull;
-use undertick_report::document::Report;
+use undertick_document::Report;
 
 use super::Experiment;
 use super::analysis::{RATIO, analyse};

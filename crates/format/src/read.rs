@@ -37,7 +37,7 @@ pub struct Trace {
 
 impl Trace {
     /// Opens a trace and writes nothing. A recording that was cut short is finished by
-    /// [`undertick_record::finish::finish`], which must be called separately.
+    /// `undertick_record::finish::finish`, which must be called separately.
     ///
     /// # Errors
     /// It is not there, not a trace, of another version, damaged, still being recorded, or

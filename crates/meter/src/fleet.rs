@@ -20,8 +20,8 @@ mod metrics;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use undertick_document::Warning;
 use undertick_estimate::fleet::{FEWEST, Outliers, Quantity};
-use undertick_report::document::Warning;
 use undertick_report::fleet::{Fleet, HostRow, KIND, Lacking, OutlyingHost, SCHEMA_VERSION, Type};
 
 pub use gather::{Gathered, Host, gather};

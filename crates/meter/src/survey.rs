@@ -18,7 +18,7 @@ mod speed;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use undertick_report::document::Warning;
+use undertick_document::Warning;
 use undertick_report::survey::{KIND, Metric, Missing, SCHEMA_VERSION, Survey};
 
 use speed::Speeds;

@@ -2,12 +2,13 @@
 //! counted?
 //!
 //! [`record::record`] starts the program in a [`session`], drains its rings
-//! ([`collector`]) into raw blocks ([`block`]), and turns these into Parquet
-//! ([`finalize`]) when the program has ended. [`read::Trace`] opens the result;
-//! [`export`] writes it in other tools' formats.
+//! ([`collector`]) into raw blocks ([`undertick_format::block`]), and turns these into Parquet
+//! ([`finalize`]) when the program has ended. [`undertick_format::read::Trace`] opens the result.
 //!
-//! Caveats: Linux only. A trace holds readings of one clock of one machine; [`hosts`] puts
-//! several together.
+//! Invariants: nothing in shared memory is believed without a check; only files that are certainly
+//! the recorder's own are removed.
+//!
+//! Caveats: Linux only. A trace holds readings of one clock of one machine.
 
 mod accounts;
 pub mod attach;

@@ -1,10 +1,10 @@
 //! The document of `undertick calibrate` and its rendering for a terminal.
 
 use serde::{Deserialize, Serialize};
+use undertick_document::figures::{self, figure};
+use undertick_document::{Histogram, Must, is_open};
 use undertick_units::{Estimate, Interval};
 
-use crate::document::{Histogram, Must, is_open};
-use crate::figures::{self, figure};
 use crate::terminal::tables::{new_table, text_of};
 use crate::text::wrap;
 

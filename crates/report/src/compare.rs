@@ -5,9 +5,9 @@ mod subject;
 mod terminal;
 
 use serde::{Deserialize, Serialize};
+use undertick_document::Warning;
 use undertick_units::Estimate;
 
-use crate::document::Warning;
 use crate::survey::{Better, Host};
 
 pub use markdown::render_markdown;

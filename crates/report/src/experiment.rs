@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use comfy_table::CellAlignment;
+use undertick_document::figures::{self, figure};
+use undertick_document::{IntervalReport, LineReport, Repeated, Report};
 
-use crate::document::{IntervalReport, LineReport, Repeated, Report};
-use crate::figures::{self, figure};
 use crate::remarks;
 use crate::terminal::tables::new_table;
 use crate::text::{clean, wrap};

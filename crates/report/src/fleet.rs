@@ -3,8 +3,8 @@
 mod terminal;
 
 use serde::{Deserialize, Serialize};
+use undertick_document::Warning;
 
-use crate::document::Warning;
 use crate::survey::{Better, Scale};
 
 pub use terminal::render;

@@ -23,11 +23,11 @@ mod tables;
 mod timeline;
 
 use core::fmt::Write;
-
-use crate::document::{Report, without_impossible};
-use crate::timeline::Timeline;
-use crate::{remarks, terminal};
 use escape::Text;
+use undertick_document::timeline::Timeline;
+use undertick_document::{Report, without_impossible};
+
+use crate::{remarks, terminal};
 
 const STYLE: &str = include_str!("../assets/page.css");
 /// The page's script, bundled from `web/` by `build.rs`; empty if that had no Node.js.

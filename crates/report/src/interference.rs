@@ -4,9 +4,9 @@
 mod document;
 
 use comfy_table::CellAlignment;
+use undertick_document::figures;
 use undertick_units::Estimate;
 
-use crate::figures;
 use crate::terminal::tables::new_table;
 use crate::text::{clean, wrap};
 

@@ -1,10 +1,10 @@
-//! Reports of Undertick: the document that every output is drawn from, the table for the terminal
-//! and the page for the browser. This crate draws; it computes nothing.
+//! Reports of Undertick: the table for the terminal and the page for the browser, drawn from the
+//! document ([`undertick_document`]). This crate draws; it computes nothing.
 //!
 //! **Question.** What was found, how certain is it, and what was dropped?
 //!
 //! ```no_run
-//! use undertick_report::document::Report;
+//! use undertick_document::Report;
 //! use undertick_report::{html, terminal};
 //!
 //! let report: Report = serde_json::from_str(&std::fs::read_to_string("report.json")?)?;
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! **Method.** Every figure comes from the document as it stands. This crate gives it a unit, as
-//! many digits as its interval supports ([`figures`]), and its place. Names come from the measured
+//! many digits as its interval supports ([`undertick_document::figures`]), and its place. Names come from the measured
 //! program and are not trusted: they are made harmless before they reach a terminal or a page.
 //!
 //! **Caveats.** The page needs no network and holds the whole document. A script inside it (`web/`,
@@ -23,11 +23,8 @@
 
 pub mod audit;
 pub mod calibrate;
-pub mod chapters;
 pub mod compare;
-pub mod document;
 pub mod experiment;
-pub mod figures;
 pub mod fleet;
 pub mod html;
 pub mod interference;
@@ -38,5 +35,4 @@ pub mod reproduce;
 pub mod survey;
 pub mod terminal;
 mod text;
-pub mod timeline;
 pub mod traffic;

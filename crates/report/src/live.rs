@@ -18,9 +18,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph, Sparkline};
+use undertick_document::{IntervalReport, figures};
 
-use crate::document::IntervalReport;
-use crate::figures;
 use crate::remarks::number_of;
 use crate::text::{clean, columns as width_of, shorten};
 

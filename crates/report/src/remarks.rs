@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::document::{
+use undertick_document::figures::{self, figure};
+use undertick_document::{
     ClockSummary, IntervalReport, Mode, Reads, Report, Sampled, Scope, TraceSummary,
 };
-use crate::figures::{self, figure};
+
 use crate::text::clean;
 
 /// A count with its noun: `1 thread`, `2 threads`; `processes` has its own plural.

@@ -6,7 +6,7 @@ mod terminal;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-use crate::document::{Must, Warning};
+use undertick_document::{Must, Warning};
 
 pub use terminal::render;
 pub(crate) use terminal::{figure, machine};

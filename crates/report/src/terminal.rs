@@ -7,8 +7,8 @@
 mod histogram;
 pub(crate) mod tables;
 
-use crate::document::{ClockSummary, Report, TraceSummary, without_impossible};
-use crate::figures;
+use undertick_document::{ClockSummary, Report, TraceSummary, figures, without_impossible};
+
 use crate::remarks;
 use crate::text::{clean, wrap};
 
@@ -73,7 +73,7 @@ pub fn render(report: &Report, options: Options) -> String {
 
 /// The histogram of one interval, with bars; `None` without samples.
 #[must_use]
-pub fn histogram(interval: &crate::document::IntervalReport, columns: usize) -> Option<String> {
+pub fn histogram(interval: &undertick_document::IntervalReport, columns: usize) -> Option<String> {
     histogram::render(interval, columns.max(FEWEST_COLUMNS)).map(|text| text.replace('\u{a0}', " "))
 }
 

@@ -1,9 +1,9 @@
 //! Compares published figures with those of experiments on this machine: looks figures up in a
 //! report, combines several, and computes the ratio.
 
+use undertick_document::figures::figure;
+use undertick_document::{IntervalReport, LineReport, Report};
 use undertick_estimate::scaled;
-use undertick_report::document::{IntervalReport, LineReport, Report};
-use undertick_report::figures::figure;
 use undertick_report::reproduce::Item;
 use undertick_units::{Estimate, Interval};
 

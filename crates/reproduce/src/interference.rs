@@ -1,9 +1,9 @@
 //! Reproduces the memo on interference from the drum (MPL-55, 1971): the cost of other users of the
 //! memory, from the rates of a probe. Its histogram is analysed by our peak finder.
 
+use undertick_document::figures::{figure, per_cent};
 use undertick_estimate::peaks::{Peak, PeakOptions, Peaks, peaks_of_histogram};
 use undertick_estimate::scaled;
-use undertick_report::figures::{figure, per_cent};
 use undertick_report::reproduce::{Item, Reproduction, Table};
 use undertick_units::Estimate;
 

@@ -1,6 +1,6 @@
 //! Invented figures, for tests of what is derived from them.
 
-use undertick_report::document::{
+use undertick_document::{
     Alternative, ClockSummary, Compensation, Culled, Histogram, HostSummary, IntervalKind,
     IntervalReport, LineReport, Reads, Repeated, Report, Settings, TakenOff, TraceSummary,
 };

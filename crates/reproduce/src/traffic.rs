@@ -1,8 +1,8 @@
 //! Reproduces *Timing test of New Traffic Controller*: the cost of each primitive of the scheduler
 //! in its own script, on this kernel.
 
+use undertick_document::Report;
 use undertick_format::read::Trace;
-use undertick_report::document::Report;
 use undertick_report::reproduce::{Reproduction, Table};
 use undertick_units::Estimate;
 
@@ -441,7 +441,7 @@ const BENT: f64 = 0.01;
 const SLIGHT: f64 = 0.1;
 
 /// Says whether the points lie on a line.
-fn fits(line: &undertick_report::document::LineReport) -> String {
+fn fits(line: &undertick_document::LineReport) -> String {
     match (line.lack_of_fit_p, line.worst_share) {
         (Some(p), Some(share)) if p < BENT && share > SLIGHT => format!(
             "no: at {} it is {:.0} % off, p {p:.1e}",

@@ -1,6 +1,6 @@
 //! Tests with invented figures; the published ones are computed by hand.
 
-use undertick_report::document::Report;
+use undertick_document::Report;
 use undertick_report::reproduce::Item;
 
 use super::super::invented::{about, interval, line, report};

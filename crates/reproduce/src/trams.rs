@@ -1,7 +1,7 @@
 //! Reproduces *Hardware-Assisted Multiprocessor Performance Measurements*: the cost of the
 //! recorder, clocks, locks, fork and shared memory, on this machine.
 
-use undertick_report::document::Report;
+use undertick_document::Report;
 use undertick_report::reproduce::{Reproduction, Table};
 use undertick_units::Estimate;
 
@@ -10,13 +10,13 @@ mod five;
 mod memory;
 
 pub use five::{Contended, contended};
+use undertick_experiment::primitives;
 
 use super::Run;
 use super::compared::{
     Figures, ItemDescription, NOT_PERFORMED, Published, cell, item, published, times,
 };
 use super::tables::words;
-use undertick_experiment::primitives;
 
 /// The scripts to perform without kernel evidence.
 #[must_use]
@@ -252,7 +252,7 @@ fn interval(estimate: Option<&Estimate>) -> String {
     estimate.map_or_else(
         || "–".to_owned(),
         |e| {
-            let figure = undertick_report::figures::figure(e);
+            let figure = undertick_document::figures::figure(e);
             format!("{} {}", figure.interval(), figure.unit)
         },
     )

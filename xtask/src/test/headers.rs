@@ -14,7 +14,7 @@ pub(super) fn compilers(count: &mut Count) {
     let Ok(scratch) = Scratch::new("header") else {
         return count.skip("no temporary directory for the header's tests");
     };
-    let program = root().join("crates/trace/tests/programs/writer.c");
+    let program = root().join("crates/record/tests/programs/writer.c");
     let cpp = scratch.path("writer.cpp");
     let minimal = "#include \"undertick.h\"\nint main() { undertick::span s(1); ut_name(1, \"x\"); ut_event64(2, 3); return ut_enabled(); }\n";
     if let Err(error) = std::fs::write(&cpp, minimal) {
@@ -123,7 +123,7 @@ fn built_for_aarch64(source: &str, standard: &str, into: &Scratch) -> Result<Str
         "-O2",
         "-pthread",
         "-Iinclude",
-        &format!("crates/trace/tests/programs/{source}"),
+        &format!("crates/record/tests/programs/{source}"),
         "-o",
         &program,
         "-ldl",

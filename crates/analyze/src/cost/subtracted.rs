@@ -1,8 +1,8 @@
 //! The cost subtracted from a set of samples, and its uncertainty.
 
 use serde::{Deserialize, Serialize};
+use undertick_document::Slowed;
 use undertick_estimate::Cost;
-use undertick_report::document::Slowed;
 
 use super::POINT;
 use super::read::{ENDS, Ends, Inner};

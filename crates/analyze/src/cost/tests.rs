@@ -1,10 +1,10 @@
 use std::slice;
 
+use undertick_document::Slowed;
 use undertick_estimate::Cost;
 use undertick_format::manifest::{
     Calibration, FunctionCost, Name, Ring, SampledCost, SpanCost, SparseCost,
 };
-use undertick_report::document::Slowed;
 use undertick_ring::layout::FIRST_FUNCTION;
 use undertick_units::{Estimate, Interval};
 

@@ -1,11 +1,11 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use undertick_document::Report;
 use undertick_format::manifest::{
     Calibration, Descheduled, Manifest, Perturbation, Ring as ManifestRing, SampledCost, SpanCost,
 };
 use undertick_format::schema::{Kind, Switched};
-use undertick_report::document::Report;
 
 use super::support::{Row, batch, calibration, manifest, ns, row};
 use crate::{Analysis, Compensate, Cull, Options};

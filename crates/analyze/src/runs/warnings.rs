@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use undertick_document::{IntervalReport, RunFigures, Warning};
 use undertick_estimate::median_of_runs;
-use undertick_report::document::{IntervalReport, RunFigures, Warning};
 
 use super::{OfRuns, Run};
 

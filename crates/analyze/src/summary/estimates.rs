@@ -1,7 +1,7 @@
 //! Estimates of one treatment of the samples of an interval, in nanoseconds.
 
+use undertick_document::{Alternative, Compensation, Histogram, OfThisRun};
 use undertick_estimate::{scaled, shifted};
-use undertick_report::document::{Alternative, Compensation, Histogram, OfThisRun};
 use undertick_units::{Estimate, Interval};
 
 use super::{DISPUTED, Figures, SHOWN, Summary};

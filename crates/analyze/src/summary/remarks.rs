@@ -1,9 +1,8 @@
 //! The remarks on an interval in the report, and the counts behind them.
 
+use undertick_document::{Evidence, IntervalKind, Reads, Unexplained, figures};
 use undertick_estimate::slow::Lock;
 use undertick_estimate::{Bin, Sample, proportion_exact};
-use undertick_report::document::{Evidence, IntervalKind, Reads, Unexplained};
-use undertick_report::figures;
 use undertick_units::Estimate;
 
 use super::{DISPUTED, Figures, Summary};

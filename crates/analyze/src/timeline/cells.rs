@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use undertick_report::timeline::Row;
+use undertick_document::timeline::Row;
 
 /// The second that is shown, in ticks, and its columns.
 #[derive(Clone, Copy, Debug)]

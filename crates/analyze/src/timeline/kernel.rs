@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int16Type;
+use undertick_document::timeline::OFF_CPU;
 use undertick_format::schema::{self, Kind, OWN_VECTOR};
-use undertick_report::timeline::OFF_CPU;
 
 use super::cells::{Cells, Window};
 use super::collect::Words;

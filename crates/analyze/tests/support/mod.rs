@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::{Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
 use undertick_analyze::{Analysis, Options};
+use undertick_document::{FrequencyReport, IntervalReport, Report};
 use undertick_format::manifest::{
     Calibration, Clock, Descheduled, Host, Manifest, Name, Recorder, SpanCost, State,
 };
 use undertick_format::schema::{Kind, event_schema};
-use undertick_report::document::{FrequencyReport, IntervalReport, Report};
 use undertick_units::{Estimate, Interval};
 
 /// One row, with the columns that the analysis reads.

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use undertick_document::Warning;
 use undertick_estimate::{Versus, versus};
 use undertick_report::compare::Side;
-use undertick_report::document::Warning;
 use undertick_report::survey::Metric;
 use undertick_units::{Estimate, Interval};
 

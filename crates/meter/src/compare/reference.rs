@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use undertick_report::document::Warning;
+use undertick_document::Warning;
 use undertick_report::survey::Metric;
 
 use super::input::{Input, Run};

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use undertick_document::Warning;
 use undertick_estimate::{Numbers, Versus, fewest_runs, paired_runs_versus, runs_versus};
-use undertick_report::document::Warning;
+use undertick_experiment::over;
 use undertick_report::survey::Metric;
 use undertick_units::Estimate;
 
 use super::figures::{Figure, MatchedFigures, lonely, two_units};
 use super::input::{Run, Runs};
 use super::{Options, gate, rounds};
-use undertick_experiment::over;
 
 /// Maximum number of figures that a warning names.
 const MOST_NAMED: usize = 5;

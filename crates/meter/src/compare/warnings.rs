@@ -1,6 +1,6 @@
 //! Warnings about differences that make two sides hard to compare.
 
-use undertick_report::document::Warning;
+use undertick_document::Warning;
 
 use super::input::Input;
 

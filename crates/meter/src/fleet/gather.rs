@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use undertick_document::Warning;
 use undertick_report::compare::Subject;
-use undertick_report::document::Warning;
 use undertick_report::fleet::Unreadable;
 use undertick_report::survey::Survey;
 

@@ -273,7 +273,7 @@ fn unit(metric: &Metric) -> &str {
 /// A value without its interval.
 fn shown(metric: &Metric) -> String {
     match metric.estimate.unit.as_str() {
-        "ns" => undertick_report::figures::duration(metric.estimate.value).replace('\u{a0}', " "),
+        "ns" => undertick_document::figures::duration(metric.estimate.value).replace('\u{a0}', " "),
         _ => format!("{:.3} {}", metric.estimate.value, unit(metric))
             .trim()
             .to_owned(),

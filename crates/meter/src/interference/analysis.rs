@@ -1,8 +1,8 @@
 //! Derives peaks, losses and causes from bursts.
 
+use undertick_document::Warning;
 use undertick_estimate::peaks::{self, PeakOptions, Peaks, RateSample};
 use undertick_estimate::{intermittent_mean, scaled};
-use undertick_report::document::Warning;
 use undertick_report::interference::{Disturber, Interruption, Loss, Peak, RateHistogram};
 use undertick_units::{Estimate, Interval};
 

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use undertick_clock::facts::Facts;
 use undertick_clock::{Choice, Source, bracket};
+use undertick_document::Warning;
 use undertick_experiment::ExperimentError;
 use undertick_format::manifest::Manifest;
 use undertick_record::kernel;
 use undertick_record::record::{RecordingProgress, Request as Recording, Watch, record_watched};
 use undertick_record::session::Settings;
-use undertick_report::document::Warning;
 use undertick_report::interference::{Interference, Probe};
 use undertick_ring::Record;
 

@@ -4,12 +4,12 @@ mod chosen;
 
 use std::collections::BTreeMap;
 
-use undertick_report::document::{Repeated, Report};
+use undertick_document::{Repeated, Report};
+use undertick_experiment::{Ended, Experiment, Machine, Options, Outcome, Progress};
 use undertick_report::survey::{Better, Metric, Scale};
 
 use self::chosen::{CHOSEN, Chosen, Wanted};
 use super::{KEEPING, PRIMITIVES, Request, SurveyResults};
-use undertick_experiment::{Ended, Experiment, Machine, Options, Outcome, Progress};
 
 /// Number of fresh processes for each setting, on which the interval is based.
 const REPETITIONS: i64 = 10;

@@ -24,8 +24,8 @@ mod turns;
 #[cfg(test)]
 mod tests;
 
+use undertick_document::passes::Passes;
 use undertick_format::read::Trace;
-use undertick_report::traffic::Passes;
 
 use read::Recorded;
 use table::Scale;

@@ -1,10 +1,10 @@
 //! From stamps to steps and passes, to values out of place, to their causes.
 
+use undertick_document::figures;
+use undertick_document::passes::{Counts, Mark as Marked, NO_EVIDENCE, ORDER, Passes, Step};
 use undertick_experiment::script::{Plan, Setting, Verb};
 use undertick_experiment::{Mark, Repetition};
 use undertick_format::manifest::Manifest;
-use undertick_report::figures;
-use undertick_report::traffic::{Counts, Mark as Marked, NO_EVIDENCE, ORDER, Passes, Step};
 
 use super::evidence::{By, CAUSES, Cause, Disturbances, Evidence, vector};
 use super::read::{Recorded, Stamp};

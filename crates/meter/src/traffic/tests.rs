@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::{Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
+use undertick_document::passes::{NO_EVIDENCE, Passes};
 use undertick_experiment::{Cell, Ended, Experiment, Mark, Numbering, Repetition};
 use undertick_format::schema::{Kind, OWN_VECTOR, event_schema};
-use undertick_report::traffic::{NO_EVIDENCE, Passes, render};
+use undertick_report::traffic::render;
 
 use super::read;
 use super::table::{self, Scale, values};

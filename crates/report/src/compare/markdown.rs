@@ -1,11 +1,11 @@
 //! A comparison as Markdown for GitHub: the summary, a table of what differs, and the rest folded
 //! away.
 
+use undertick_document::figures;
 use undertick_units::Estimate;
 
 use super::terminal::{bounds, summary};
 use super::{Comparison, Row, Source};
-use crate::figures;
 use crate::remarks::number_of;
 use crate::survey::{figure, machine};
 use crate::text::clean;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::Value;
+use undertick_document::{IntervalReport, Report, without_impossible};
 use undertick_units::Estimate;
 
 use super::Source;
-use crate::document::{IntervalReport, Report, without_impossible};
 use crate::survey::{self, Better, Host, Metric, Scale, Survey};
 use crate::text::clean;
 
@@ -93,7 +93,7 @@ pub fn subject(text: &str) -> Result<Subject, NotComparable> {
         return Ok(Subject::Survey(Box::new(survey)));
     }
     if kind.is_none() && has("trace") && has("intervals") {
-        version(&value, crate::document::SCHEMA_VERSION, "report")?;
+        version(&value, undertick_document::SCHEMA_VERSION, "report")?;
         let report = serde_json::from_value(value).map_err(|e| {
             let mend =
                 "make it again with `undertick primitives --json` or `undertick report --json`";

@@ -1,9 +1,9 @@
 //! A comparison on a terminal: the summary first, then what differs, then the rest by group.
 
+use undertick_document::figures;
 use undertick_units::Estimate;
 
 use super::{Comparison, Row, Source, Verdict};
-use crate::figures;
 use crate::remarks::{number_of, unix_date};
 use crate::survey::{self, figure, machine};
 use crate::terminal::tables::{new_table, text_of};

@@ -1,7 +1,8 @@
 //! A fleet on a terminal, beginning with the machines out of the ordinary.
 
+use undertick_document::figures;
+
 use super::{Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost, Type};
-use crate::figures;
 use crate::remarks::number_of;
 use crate::survey::{self, Scale};
 use crate::terminal::tables::{new_table, text_of};

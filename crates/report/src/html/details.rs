@@ -1,11 +1,10 @@
 //! One panel per interval: its distribution and the figures that do not fit in the table.
 
 use core::fmt::{Result, Write};
+use undertick_document::{IntervalKind, IntervalReport, Reads, Report, figures};
 
 use super::escape::Text;
 use super::tables::{belongs, duration, estimate, name_or_blank, shown};
-use crate::document::{IntervalKind, IntervalReport, Reads, Report};
-use crate::figures;
 use crate::remarks;
 
 /// Medians below this number of clock steps are shown in steps too: a step is then more than a per

@@ -1,11 +1,10 @@
 //! The page's table of the causes recorded in samples.
 
 use core::fmt::{Result, Write};
+use undertick_document::{IntervalReport, Report, figures};
 
 use super::escape::Text;
 use super::tables::{cell, duration, headings_of, name_cell};
-use crate::document::{IntervalReport, Report};
-use crate::figures;
 use crate::remarks::{self, Fell};
 
 const HEADINGS: [&str; 6] = [

@@ -347,7 +347,7 @@ fn troubles(page: &mut String, fleet: &Fleet) -> Result {
 }
 
 fn methods(page: &mut String, fleet: &Fleet) -> Result {
-    let share = crate::figures::per_cent(fleet.false_share);
+    let share = undertick_document::figures::per_cent(fleet.false_share);
     writeln!(
         page,
         "<section id=\"methods\">\n<h2>Methods</h2>\n<dl class=\"facts\">\n\

@@ -2,12 +2,12 @@
 
 use core::fmt::Write;
 
+use undertick_document::figures;
 use undertick_units::Estimate;
 
 use super::escape::Text;
 use super::frame;
 use super::{POLICY, STYLE};
-use crate::figures;
 use crate::interference::{Interference, RateHistogram, cause, compared_in_words, summary};
 
 const OWN_STYLE: &str = ".rates { width: 100%; height: auto; display: block; }\n\

@@ -1,11 +1,10 @@
 //! By how much the measuring points slowed the program, where that was measured.
 
 use core::fmt::{Result, Write};
+use undertick_document::{IntervalReport, Report, Slowed, figures};
 
 use super::escape::Text;
 use super::tables::{cell, estimate, headings_of, name_cell, shown};
-use crate::document::{IntervalReport, Report, Slowed};
-use crate::figures;
 use crate::remarks;
 
 const HEADINGS: [&str; 7] = [

@@ -1,12 +1,12 @@
 //! The page in plain words: what was found, the caveats, and how to read it.
 
 use core::fmt::{Result, Write};
+use undertick_document::chapters::{self, Chapter};
+use undertick_document::figures::{self, figure};
+use undertick_document::{IntervalReport, Report};
 
 use super::escape::Text;
 use super::tables::shown;
-use crate::chapters::{self, Chapter};
-use crate::document::{IntervalReport, Report};
-use crate::figures::{self, figure};
 use crate::remarks::{self, number_of};
 use crate::text::clean;
 

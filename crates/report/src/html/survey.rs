@@ -1,11 +1,11 @@
 //! The page of a survey: a table for each group, every figure with its interval drawn.
 
 use core::fmt::{Result, Write};
+use undertick_document::figures;
 
 use super::escape::Text;
 use super::frame;
 use super::tables::shown;
-use crate::figures;
 use crate::remarks::unix_date;
 use crate::survey::{Metric, Survey, figure, machine};
 

@@ -2,11 +2,11 @@
 
 use core::fmt::{Display, Result, Write};
 
+use undertick_document::figures::{self, figure};
+use undertick_document::{IntervalReport, Report};
 use undertick_units::Estimate;
 
 use super::escape::Text;
-use crate::document::{IntervalReport, Report};
-use crate::figures::{self, figure};
 use crate::remarks;
 
 /// A figure's text as the page shows it, with a proper micro sign.

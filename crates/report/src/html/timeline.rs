@@ -1,12 +1,12 @@
 //! The timeline of a chosen second: its description in words and in a table. A script draws it.
 
 use core::fmt::{Result, Write};
+use undertick_document::figures;
+use undertick_document::timeline::{Detail, Lane, LaneKind, Timeline};
 
 use super::escape::Text;
 use super::tables::{cell, shown};
-use crate::figures;
 use crate::remarks::number_of;
-use crate::timeline::{Detail, Lane, LaneKind, Timeline};
 
 /// Buttons of the timeline, and their actions in the script.
 const BUTTONS: [(&str, &str); 6] = [

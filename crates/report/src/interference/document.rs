@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-use crate::document::Warning;
+use undertick_document::Warning;
 
 /// The results of the probe. The field names are the JSON shape that other programs read; extend,
 /// never rename.

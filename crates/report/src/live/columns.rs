@@ -5,10 +5,10 @@ use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table};
+use undertick_document::figures::{self, figure};
 use undertick_units::Estimate;
 
 use super::{Entry, Recent, State, per_second};
-use crate::figures::{self, figure};
 use crate::text::{clean, shorten};
 
 /// Minimum width of a name, columns.

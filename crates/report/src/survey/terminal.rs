@@ -1,9 +1,9 @@
 //! A survey on a terminal: a table for each group.
 
+use undertick_document::figures::{self, Figure};
 use undertick_units::Estimate;
 
 use super::{Host, Metric, Survey};
-use crate::figures::{self, Figure};
 use crate::remarks::{number_of, unix_date};
 use crate::terminal::tables::{new_table, text_of};
 use crate::text::{clean, wrap};

@@ -1,8 +1,8 @@
 //! A histogram in characters: one row per range of values. Ranges grow with the value, and the
 //! length of a bar shows its count.
 
-use crate::document::{Histogram, IntervalReport};
-use crate::figures;
+use undertick_document::{Histogram, IntervalReport, figures};
+
 use crate::remarks;
 use crate::text::{clean, columns, shorten, wrap};
 

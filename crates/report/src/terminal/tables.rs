@@ -1,12 +1,12 @@
 //! The tables of the terminal report.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use undertick_document::figures::{self, figure};
+use undertick_document::{IntervalReport, Report};
+use undertick_units::Estimate;
 
-use crate::document::{IntervalReport, Report};
-use crate::figures::{self, figure};
 use crate::remarks;
 use crate::text::{clean, columns, shorten};
-use undertick_units::Estimate;
 
 /// Width of a name, columns; the rest goes to a second line, then is cut.
 const NAME_COLUMNS: usize = 26;

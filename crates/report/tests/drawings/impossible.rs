@@ -6,7 +6,7 @@
 use rand::{Rng, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
-use undertick_report::document::{Report, without_impossible};
+use undertick_document::{Report, without_impossible};
 use undertick_report::{html, terminal};
 
 use super::invented;

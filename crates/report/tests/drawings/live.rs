@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::invented::{NASTY_NAMES, interval};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
-use undertick_report::figures;
+use undertick_document::figures;
 use undertick_report::live::{Entry, Order, Recent, State, draw};
+
+use super::invented::{NASTY_NAMES, interval};
 
 /// Returns the text of a screen, line by line, without the spaces at its end.
 fn lines(state: &State, width: u16, height: u16) -> Vec<String> {

@@ -2,7 +2,7 @@
 //!
 //! The pages are also written to the target directory, for inspection.
 
-use undertick_report::document::{Report, without_impossible};
+use undertick_document::{Report, without_impossible};
 use undertick_report::html::{Beside, render, render_beside};
 
 use super::invented;
@@ -205,7 +205,7 @@ fn a_timeline_is_words_a_table_and_a_document_of_its_own() {
     let json = page.split(begin).nth(1).unwrap();
     let json = json.split("</script>").next().unwrap();
     assert_eq!(
-        serde_json::from_str::<undertick_report::timeline::Timeline>(json).unwrap(),
+        serde_json::from_str::<undertick_document::timeline::Timeline>(json).unwrap(),
         timeline
     );
     for sentence in [

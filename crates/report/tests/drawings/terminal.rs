@@ -1,6 +1,6 @@
 //! The terminal report: it fits, is complete, and is harmless.
 
-use undertick_report::document::Reads;
+use undertick_document::Reads;
 use undertick_report::terminal::{Options, histogram, render};
 use unicode_width::UnicodeWidthStr;
 

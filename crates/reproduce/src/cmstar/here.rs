@@ -1,7 +1,8 @@
 //! The same experiments on this machine.
 
+use undertick_calibrate::zero_test::Outcome;
+use undertick_document::Report;
 use undertick_estimate::scaled;
-use undertick_report::document::Report;
 use undertick_report::reproduce::{Item, Reproduction, Table};
 use undertick_units::Estimate;
 
@@ -9,7 +10,6 @@ use super::super::compared::Figures;
 use super::published::{CALL_US_PER_WORD, LATENCY_US, SPEED_RANGE, ZERO_TESTS};
 use super::stated;
 use crate::Run;
-use undertick_calibrate::zero_test::Outcome;
 
 /// The script of [`rpc_scripts`].
 const RPC: &str = "rpc";

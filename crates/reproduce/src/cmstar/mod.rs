@@ -16,14 +16,14 @@ mod zero;
 pub use here::{rpc_scripts, spread_of_cpus, with_measured};
 
 use undertick_cmstar::Parameters;
+use undertick_document::figures::figure;
 use undertick_estimate::Numbers;
-use undertick_report::figures::figure;
+use undertick_experiment::jobs::{self, Stopped};
 use undertick_report::plot::Plot;
 use undertick_report::reproduce::{Item, Reproduction, Table};
 use undertick_units::Estimate;
 
 use super::Run;
-use undertick_experiment::jobs::{self, Stopped};
 
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]

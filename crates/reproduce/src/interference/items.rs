@@ -1,7 +1,7 @@
 //! Every printed figure separately, with its derivation.
 
+use undertick_document::figures::figure;
 use undertick_estimate::peaks::predict;
-use undertick_report::figures::figure;
 use undertick_report::reproduce::Item;
 use undertick_units::{Estimate, Interval};
 

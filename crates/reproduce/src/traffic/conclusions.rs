@@ -1,7 +1,7 @@
 //! The published conclusions of the traffic controller's memo, compared with the figures of this
 //! machine.
 
-use undertick_report::document::Report;
+use undertick_document::Report;
 use undertick_report::reproduce::Item;
 
 use super::{BACKENDS, BENT, PLACEMENTS, SLIGHT, Turned, of_steps};

@@ -1,9 +1,9 @@
 //! A lock for which five processes contend.
 
+use undertick_document::figures::duration;
 use undertick_experiment::{Ended, Experiment, ExperimentError, Performed, Repetition};
 use undertick_format::read::Trace;
 use undertick_meter::traffic::{Cause, Samples, all_samples};
-use undertick_report::figures::duration;
 use undertick_report::reproduce::{Reproduction, Table};
 use undertick_units::Estimate;
 

@@ -1,6 +1,6 @@
 //! The time of fork against memory, and shared memory.
 
-use undertick_report::document::LineReport;
+use undertick_document::LineReport;
 use undertick_report::reproduce::{Reproduction, Table};
 
 use crate::compared::{

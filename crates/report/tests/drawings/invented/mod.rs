@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use undertick_report::document::{
+use undertick_document::timeline::{Detail, Lane, LaneKind, OFF_CPU, Row, Span, Timeline};
+use undertick_document::{
     Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
     IntervalKind, IntervalReport, Mode, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, Slowed,
     TakenOff, TraceSummary, Warning,
 };
-use undertick_report::timeline::{Detail, Lane, LaneKind, OFF_CPU, Row, Span, Timeline};
 use undertick_units::{Estimate, Interval};
 
 /// Names that a hostile or careless program may give.

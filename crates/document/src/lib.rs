@@ -6,17 +6,21 @@
 //! name or its `unit` says otherwise. A figure that the data cannot give is
 //! `null`, never zero and never a guess.
 
+pub mod chapters;
 mod experiment;
+pub mod figures;
 mod impossible;
 mod interval;
+pub mod passes;
+pub mod timeline;
 mod trace;
 
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
 pub use experiment::{LineReport, Repeated, RepetitionFigure};
-pub use impossible::without_impossible;
-pub(crate) use impossible::{Must, is_open};
+
+pub use impossible::{Must, is_open, without_impossible};
 pub use interval::{
     AcrossHosts, Alternative, Compensation, Culled, Evidence, Histogram, IntervalKind,
     IntervalReport, Mode, OfThisRun, Reads, RunFigures, Sampled, ShareOf, Slowed, TakenOff,
@@ -53,7 +57,7 @@ pub struct Report {
     pub lines: Vec<LineReport>,
     /// Passes of an experiment step by step, where they were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub passes: Vec<crate::traffic::Passes>,
+    pub passes: Vec<passes::Passes>,
     /// What the reader must know, the gravest first.
     pub warnings: Vec<Warning>,
 }

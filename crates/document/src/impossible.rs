@@ -96,7 +96,9 @@ fn contradiction(estimate: &Estimate) -> Option<&'static str> {
     (!holds).then_some("outside its own interval")
 }
 
-pub(crate) fn is_open(estimate: &Estimate) -> bool {
+/// Whether a bound is missing.
+#[must_use]
+pub fn is_open(estimate: &Estimate) -> bool {
     estimate.interval.lo.is_none() || estimate.interval.hi.is_none()
 }
 
@@ -111,7 +113,7 @@ fn draw_in(estimate: &mut Estimate, least: f64, most: f64) {
 
 /// The range in which a figure must lie.
 #[derive(Clone, Copy)]
-pub(crate) enum Must {
+pub enum Must {
     /// At 0 or above.
     NotNegative,
     /// At 0 or above; or below 0 by at most this much, with an interval that reaches 0.
@@ -125,7 +127,7 @@ pub(crate) enum Must {
 impl Must {
     /// Why the figure is impossible; otherwise `None`, and its bounds are clipped to what is
     /// possible.
-    pub(crate) fn judge(self, estimate: &mut Estimate) -> Option<&'static str> {
+    pub fn judge(self, estimate: &mut Estimate) -> Option<&'static str> {
         // An infinite bound counts as none.
         for bound in [&mut estimate.interval.lo, &mut estimate.interval.hi] {
             *bound = bound.filter(|bound| !bound.is_infinite());

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::*;
 use undertick_units::Interval;
+
+use super::*;
 
 fn estimate(value: f64) -> Estimate {
     Estimate {
