@@ -33,8 +33,9 @@ use undertick_format::manifest::{
     State,
 };
 use undertick_format::{TraceError, input};
+use undertick_record::finalize::remove_empty;
 use undertick_record::finalize::{self};
-use undertick_record::trace_dir::{TraceDir, remove_empty};
+use undertick_record::trace_dir::TraceDir;
 use write::Written;
 
 /// File of the rules for matching messages, beside the events.

@@ -17,8 +17,9 @@ use undertick_format::messages::Messages;
 use undertick_format::read::Trace;
 use undertick_format::schema::merged_schema;
 use undertick_format::{TraceError, parquet_error, schema};
-use undertick_record::finalize::{checksum, properties, write_manifest};
-use undertick_record::trace_dir::{TraceDir, remove_empty};
+use undertick_record::finalize::remove_empty;
+use undertick_record::output::{checksum, properties, write_manifest};
+use undertick_record::trace_dir::TraceDir;
 
 use super::align::{Alignment, HostClock, align};
 use super::combine;

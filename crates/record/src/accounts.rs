@@ -42,7 +42,7 @@ pub(crate) struct GivenUp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) pid: i32,
-    /// When it began ([`crate::resume::started`]).
+    /// When it began ([`started`]).
     pub(crate) started: u64,
     /// It was running before the recorder attached.
     pub(crate) attached: bool,
@@ -149,4 +149,11 @@ pub(crate) fn read(trace: &TraceDir) -> Contents {
 /// Removes the file, once the manifest has its content.
 pub(crate) fn remove(trace: &TraceDir) {
     trace.remove(ACCOUNTS_FILE);
+}
+
+/// When a process began, in the kernel's units: distinguishes it from another one with its id.
+pub(crate) fn started(pid: i32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    after_name.split(' ').nth(19)?.parse().ok()
 }

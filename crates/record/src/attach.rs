@@ -19,8 +19,9 @@ use undertick_format::manifest::{Exit, Manifest};
 
 use crate::attach_page::Program;
 use crate::kernel::Target;
-use crate::record::{RecordingProgress, Request, Watch, watch_signals};
+use crate::record::watch_signals;
 use crate::recording_loop::RecordingLoop;
+use crate::request::{RecordingProgress, Request, Watch};
 use crate::session::Session;
 
 /// Which program to record, and until when.

@@ -18,9 +18,10 @@ use undertick_format::manifest::{Exit, Manifest};
 
 use crate::accounts;
 use crate::damaged_session::Damaged;
+use crate::description::{flight, merge_names};
 use crate::finalize;
-use crate::record::RecordingProgress;
-use crate::recording_loop::{RecordingLoop, flight, merge_names};
+use crate::recording_loop::{Ended, RecordingLoop};
+use crate::request::RecordingProgress;
 use crate::resume::{alive, attach_pages_to, clock_named, unfinished};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
@@ -131,16 +132,6 @@ fn from_what_is_left(
     }
     manifest.lost = manifest.lost.max(left.lost_no_ring());
     from_blocks(trace, manifest, progress)
-}
-
-/// The end of a recording that is finished later, as far as it is known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    /// How the program ended, as the recorder saw it.
-    pub(crate) exit: Option<Exit>,
-    pub(crate) duration_ns: Option<i64>,
-    /// The clock has not restarted since.
-    pub(crate) is_same_clock: bool,
 }
 
 fn is_same_clock(manifest: &Manifest, clock: ClockId) -> bool {

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::RawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,52 +13,14 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SI
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::{Origin, WithOrigin};
 use signal_hook::low_level::siginfo::Cause;
-use undertick_clock::Choice;
-use undertick_clock::facts::Facts;
 use undertick_format::TraceError;
-use undertick_format::manifest::{self, Calibration, Manifest};
+use undertick_format::manifest::{self, Manifest};
 
-use crate::collector::{Progress, Tap};
-use crate::functions::{Functions, Recorded};
-use crate::kernel::{self, Target, Wanted};
-use crate::perturbation;
-use crate::recording_loop::{PAUSE, RecordingLoop};
-use crate::session::{Session, Settings};
-
-/// What to record and how.
-pub struct Request {
-    /// Trace directory to make; it must not exist.
-    pub trace: PathBuf,
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
-    /// How the rings behave.
-    pub settings: Settings,
-    /// The recording clock and why it was chosen.
-    pub choice: Choice,
-    /// What was measured of that clock.
-    pub facts: Facts,
-    /// What recording costs here, where that was measured.
-    pub calibration: Option<Calibration>,
-    /// Names from a file; they replace those of the program.
-    pub names: Vec<manifest::Name>,
-    /// Which kernel events to record as evidence.
-    pub kernel: Wanted,
-    /// Which measuring points to switch off and on at random; `None`: all are on.
-    pub perturbation: Option<perturbation::Wanted>,
-    /// Functions to record of a program that nobody edited.
-    pub functions: Option<Functions>,
-}
-
-/// Progress of a recording, for the user.
-#[derive(Clone, Debug)]
-pub enum RecordingProgress {
-    /// The program runs.
-    Recording(Progress, Duration),
-    /// A snapshot was requested by a signal: its path, or why there is none.
-    Snapshot(Result<PathBuf, String>),
-    /// The program has ended; the share of the trace that is finalized, 0 to 1.
-    Finalizing(f64),
-}
+use crate::functions::Recorded;
+use crate::kernel::{self, Target};
+use crate::recording_loop::RecordingLoop;
+pub use crate::request::{OnManifest, RecordingProgress, Request, Watch};
+use crate::session::Session;
 
 /// Records a program until it and its children have ended.
 ///
@@ -82,33 +43,6 @@ pub struct With {
     /// `None`: they go where ours go.
     pub output: Option<File>,
 }
-
-/// How records are watched while the program runs.
-pub struct Watch {
-    /// Pause between two rounds over the rings. Each round costs about 10 us of a CPU; during the
-    /// pause the rings must hold what the program writes.
-    pub every: Duration,
-    /// Receives the records.
-    pub tap: Tap,
-    /// Receives the description of the recording.
-    pub on_manifest: Option<OnManifest>,
-}
-
-impl Watch {
-    /// Watches with the pause that every recording uses.
-    #[must_use]
-    pub fn new(tap: Tap) -> Self {
-        Self {
-            every: PAUSE,
-            tap,
-            on_manifest: None,
-        }
-    }
-}
-
-/// Called at the start, and five times a second from then on, with what is known of the
-/// recording: its clock and costs, and the names that the program has given so far.
-pub type OnManifest = Box<dyn FnMut(&Manifest)>;
 
 /// As [`record()`], and passes the records to a watcher while they arrive.
 ///

@@ -1,16 +1,15 @@
 //! What recording a started program and recording a running one have in common: the trace
 //! directory, the loop that drains, and the end.
 
-mod description;
-
 use std::fs::File;
 use std::os::fd::RawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-pub(crate) use description::{anchor, flight, merge_names};
-use description::{first_manifest, keep_manifest, moved, nothing_recorded};
+use crate::description::{
+    anchor, first_manifest, flight, keep_manifest, merge_names, moved, nothing_recorded,
+};
 use undertick_clock::facts::Facts;
 use undertick_clock::{ClockId, Source};
 use undertick_format::TraceError;
@@ -20,20 +19,17 @@ use undertick_ring::Overflow;
 
 use crate::accounts::Program;
 use crate::collector::Collector;
-use crate::finalize::{self};
-use crate::finish::Ended;
+use crate::finalize::{self, remove_empty};
 use crate::functions::Recorded;
 use crate::kernel::{self, Length, Target, Watcher, Watching};
+use crate::output;
 use crate::perturbation::{self, Levels, Switcher};
-use crate::record::{OnManifest, RecordingProgress, Request, Watch};
+use crate::request::{OnManifest, PAUSE, RecordingProgress, Request, Watch};
 use crate::session::{Session, Settings};
 use crate::session_identity;
 use crate::snapshot::{numbered, snapshot};
-use crate::trace_dir::{TraceDir, remove_empty};
+use crate::trace_dir::TraceDir;
 
-/// Pause between two rounds, unless the last one drained much: 1 ms of one thread at full speed
-/// is 1.5 MB in its ring.
-pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 /// Pause of a flight recorder, which has nothing to drain: it only looks for threads that have
 /// ended, while there is room for them.
 const FLIGHT_PAUSE: Duration = Duration::from_millis(10);
@@ -55,6 +51,16 @@ const LAST_RINGS: Duration = Duration::from_millis(200);
 const LAST_ROUNDS: Duration = Duration::from_secs(10);
 /// The path of a snapshot, or why there is none.
 type Snapshot = Result<PathBuf, String>;
+
+/// The end of a recording that is finished later, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// How the program ended, as the recorder saw it.
+    pub(crate) exit: Option<manifest::Exit>,
+    pub(crate) duration_ns: Option<i64>,
+    /// The clock has not restarted since.
+    pub(crate) is_same_clock: bool,
+}
 
 /// A recording in progress.
 pub(crate) struct RecordingLoop {
@@ -148,8 +154,8 @@ impl RecordingLoop {
         let _ = rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         // After the lock: with its manifest the directory is a trace, and a process that finds it
         // unlocked would finish it.
-        finalize::write_manifest(trace, &manifest)?;
-        finalize::set_manifest_aside(trace, &manifest, 0, 0);
+        output::write_manifest(trace, &manifest)?;
+        output::set_manifest_aside(trace, &manifest, 0, 0);
         let plan = request.perturbation.as_ref().map(|wanted| {
             let levels = Levels::new(wanted.clone(), facts.rate.claim.rate.ns_per_tick());
             levels.start(|event, is_kept| session.keep(event, is_kept));
@@ -313,7 +319,7 @@ impl RecordingLoop {
         if rings + names > self.set_aside {
             // More than is needed now: the reservation is not renewed for each ring.
             self.set_aside = (rings + names) * 3 / 2 + 64;
-            finalize::set_manifest_aside(&self.trace, &self.manifest, rings * 2, names * 2);
+            output::set_manifest_aside(&self.trace, &self.manifest, rings * 2, names * 2);
         }
     }
 
@@ -378,7 +384,7 @@ impl RecordingLoop {
 
     /// Writes down which process is recorded, for a recorder that resumes if we are killed.
     pub(crate) fn is_of(&mut self, pid: i32, attached: bool) {
-        let started = crate::resume::started(pid).unwrap_or(0);
+        let started = crate::accounts::started(pid).unwrap_or(0);
         self.collector.is_of(Program {
             pid,
             started,
@@ -474,5 +480,61 @@ fn length_of(settings: &Settings) -> Length {
     match settings.overflow {
         Overflow::Overwrite => Length::Last,
         _ => Length::All,
+    }
+}
+
+impl RecordingLoop {
+    /// Adds what the session and the sources know at the end to the manifest.
+    pub(super) fn account(&mut self, exit: manifest::Exit, pairs: Option<u64>) {
+        let (manifest, session) = (&mut self.manifest, &self.session);
+        if let (Some(about), Some(levels)) = (&mut manifest.perturbation, &self.collector.levels) {
+            about.pairs = pairs.unwrap_or(0);
+            (about.kept, about.half_ns) = (levels.kept(), levels.half_ns());
+            manifest.warnings.extend(perturbation::remark(about));
+        }
+        let kernel = self.kernel.take().and_then(Watching::finish);
+        manifest.warnings.extend(kernel);
+        let (names, threads) = session.names();
+        if let Some(functions) = self.functions.take() {
+            manifest.warnings.extend(functions.finish(&names));
+        }
+        if exit.signal == Some(libc::SIGSYS) {
+            manifest.warnings.push(
+                "the program ended by SIGSYS: its seccomp filter forbids a system call. Does it end so only when it is recorded? A thread's first event, its end and a growing ring need openat, fallocate, mmap, madvise, munmap and rt_sigprocmask: let each thread record an event before the filter is there, and record with a ring that is large enough".to_owned(),
+            );
+        }
+        if exit.signal == Some(libc::SIGSEGV) && self.collector.progress(session).events > 0 {
+            manifest.warnings.push(
+                "the program ended by SIGSEGV; what it had recorded is here. Does it end so only when it is recorded? A program that unmaps memory which it did not map itself unmaps its rings: let it leave alone what /proc/self/maps shows as undertick-*".to_owned(),
+            );
+        }
+        manifest.exit = Some(exit);
+        match self.ended {
+            Some(ended) => manifest.duration_ns = ended.duration_ns,
+            None => {
+                let length = self.before + self.started.elapsed();
+                manifest.duration_ns = i64::try_from(length.as_nanos()).ok();
+            }
+        }
+        if self.ended.is_none_or(|ended| ended.is_same_clock) {
+            manifest.clock.anchors.extend(anchor(self.clock));
+        }
+        manifest.names = merge_names(names, &self.given);
+        manifest.threads = threads;
+        manifest.lost = session.lost_no_ring();
+        if manifest.lost > 0 {
+            let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
+            manifest.warnings.push(format!(
+                "{} events lost: their thread could get no ring (is {} full, or are there more than 8192 threads?), it had ended, or a signal handler jumped out of them",
+                manifest.lost,
+                place.display()
+            ));
+        }
+        if session.names_lost() > 0 {
+            manifest.warnings.push(format!(
+                "{} names that the program gave are not kept: what it says before a recorder comes may take 64 KiB, and the log of names no more than its files may (ulimit -f)",
+                session.names_lost()
+            ));
+        }
     }
 }

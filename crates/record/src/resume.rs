@@ -23,11 +23,12 @@ use undertick_format::files::RAW_FILE;
 use undertick_format::manifest::{Exit, Manifest, State};
 use undertick_format::read::read_manifest;
 
-use crate::accounts::{self, Program};
+use crate::accounts::{self, Program, started};
 use crate::attach::end_is_wanted;
 use crate::attach_page::{self, AttachPage, has_ended};
-use crate::record::{RecordingProgress, watch_signals};
-use crate::recording_loop::{PAUSE, RecordingLoop};
+use crate::record::watch_signals;
+use crate::recording_loop::RecordingLoop;
+use crate::request::{PAUSE, RecordingProgress};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
@@ -220,13 +221,6 @@ impl Left {
 pub(crate) fn alive(program: &Program) -> Option<OwnedFd> {
     let process = pidfd_open(Pid::from_raw(program.pid)?, PidfdFlags::empty()).ok()?;
     (started(program.pid) == Some(program.started)).then_some(process)
-}
-
-/// When a process began, in the kernel's units: distinguishes it from another one with its id.
-pub(crate) fn started(pid: i32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, after_name) = stat.rsplit_once(") ")?;
-    after_name.split(' ').nth(19)?.parse().ok()
 }
 
 /// The attach pages of a program that lead to a session.

@@ -36,12 +36,14 @@ use undertick_ring::{Corrupt, Kind, Mapped, Memory, Reader, Record};
 
 use crate::accounts;
 use crate::control_page::open_control;
+use crate::description::{anchor, flight, merge_names};
 use crate::exited_threads::EXITED_THREADS_FILES;
-use crate::finalize::{self};
+use crate::finalize;
+use crate::finalize::remove_empty;
 use crate::kernel;
 use crate::names;
+use crate::output;
 use crate::pool_map::PoolMap;
-use crate::recording_loop::{anchor, flight, merge_names};
 use crate::recover::{each_block, rings_of};
 use crate::ring_drain::copy;
 use crate::ring_map::RingMap;
@@ -50,7 +52,6 @@ use crate::session::SessionDir;
 use crate::session_identity::{self, NotTaken};
 use crate::session_lock::SessionLock;
 use crate::trace_dir::TraceDir;
-use crate::trace_dir::remove_empty;
 
 /// How often a ring is copied again because its writer came round. A copy takes a fraction of the
 /// time that the writer needs to fill the ring, unless it loses its CPU.
@@ -264,7 +265,7 @@ fn make(
     manifest.names = merge_names(names, &manifest.names);
     manifest.threads = threads;
     flight(manifest, given_up, Some(unix_ns));
-    finalize::write_manifest(out, manifest)?;
+    output::write_manifest(out, manifest)?;
     Ok(lock)
 }
 

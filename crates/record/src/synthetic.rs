@@ -19,8 +19,10 @@ use undertick_format::manifest::{
 use undertick_format::{TraceError, parquet_error};
 use undertick_ring::{Kind, Record};
 
-use crate::finalize::{self, properties};
-use crate::trace_dir::{TraceDir, remove_empty};
+use crate::finalize::remove_empty;
+use crate::finalize::{self};
+use crate::output::properties;
+use crate::trace_dir::TraceDir;
 
 /// File of the true times, beside the events.
 pub const TRUTH_FILE: &str = "truth.parquet";

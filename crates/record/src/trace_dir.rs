@@ -15,10 +15,6 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use undertick_format::TraceError;
-use undertick_format::files::{MANIFEST_FILE, RAW_FILE};
-
-use crate::accounts::ACCOUNTS_FILE;
-use crate::kernel::raw::RAW_KERNEL_FILE;
 
 /// A trace directory that is written to. Clones share the descriptor.
 #[derive(Clone, Debug)]
@@ -241,20 +237,6 @@ impl TraceDir {
 /// The name of a file while it is written.
 fn new_name(name: &str) -> String {
     format!("{name}.new")
-}
-
-/// Removes a trace that never began: only the files that we made.
-pub fn remove_empty(trace: &Path) {
-    for file in [
-        MANIFEST_FILE,
-        "manifest.json.new",
-        RAW_FILE,
-        RAW_KERNEL_FILE,
-        ACCOUNTS_FILE,
-    ] {
-        let _ = std::fs::remove_file(trace.join(file));
-    }
-    let _ = std::fs::remove_dir(trace);
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use undertick_calibrate::calibration::kept::Kept;
 use undertick_calibrate::calibration::{self, Look};
 use undertick_clock::{Choice, facts};
 use undertick_format::manifest::{Calibration, Manifest};
-use undertick_record::finalize::rewrite_manifest;
 use undertick_record::kernel;
+use undertick_record::output::rewrite_manifest;
 
 use crate::Failure;
 use crate::progress::Progress;

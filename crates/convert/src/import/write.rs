@@ -92,7 +92,7 @@ fn kernel_row(record: &Unpacked) -> Row {
 }
 
 fn kernel_part(rows: u64, path: &Path) -> Result<Part, TraceError> {
-    let (bytes, crc32) = undertick_record::finalize::checksum(path)?;
+    let (bytes, crc32) = undertick_record::output::checksum(path)?;
     Ok(Part {
         file: KERNEL_FILE.to_owned(),
         rows,

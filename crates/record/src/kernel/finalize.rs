@@ -11,7 +11,7 @@ use super::raw::{RAW_KERNEL_FILE, Reader, Record, RecordKind};
 use super::rows::Sink;
 use super::threads::{APART_NS, EARLY_NS, Sources, Threads};
 use super::times::{Anchor, Times};
-use crate::finalize::checksum_in;
+use crate::output::checksum_in;
 use crate::trace_dir::TraceDir;
 
 /// Its name while it is written.

@@ -10,7 +10,7 @@ use parquet::arrow::ArrowWriter;
 use undertick_format::schema::{Kind, event_schema};
 use undertick_format::{TraceError, parquet_error};
 
-use crate::finalize::properties;
+use crate::output::properties;
 
 /// Rows written at a time.
 const BATCH_ROWS: usize = 1 << 15;

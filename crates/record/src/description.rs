@@ -1,7 +1,6 @@
 //! The description of a recording in its manifest.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::time::SystemTime;
 
 use undertick_clock::{ClockId, Source};
@@ -9,17 +8,16 @@ use undertick_format::identity::ClockIdentity;
 use undertick_format::manifest::{Anchor, Flight, Manifest, SCHEMA_VERSION, State, TraceHost};
 use undertick_format::{TraceError, manifest};
 
-use super::RecordingLoop;
 use crate::accounts::GivenUp;
-use crate::kernel::Watching;
-use crate::record::Request;
+use crate::output;
+use crate::perturbation;
+use crate::request::Request;
 use crate::session::Session;
 use crate::trace_dir::TraceDir;
-use crate::{finalize, perturbation};
 
 /// Writes the manifest of a finished recording, and only then removes the session. If the disk
 /// has no room for the manifest, it stays in the session.
-pub(super) fn keep_manifest(
+pub(crate) fn keep_manifest(
     trace: &TraceDir,
     manifest: &Manifest,
     mut session: Session,
@@ -29,7 +27,7 @@ pub(super) fn keep_manifest(
         session_identity: None,
         ..manifest.clone()
     };
-    let Err(error) = finalize::write_manifest(trace, &without) else {
+    let Err(error) = output::write_manifest(trace, &without) else {
         return Ok(());
     };
     let place = session.dir().to_owned();
@@ -44,7 +42,7 @@ pub(super) fn keep_manifest(
 }
 
 /// A warning for a trace that has been moved since it was made.
-pub(super) fn moved(trace: &TraceDir) -> Option<String> {
+pub(crate) fn moved(trace: &TraceDir) -> Option<String> {
     let now = trace.path_now();
     (now != trace.path()).then(|| {
         format!(
@@ -54,7 +52,7 @@ pub(super) fn moved(trace: &TraceDir) -> Option<String> {
     })
 }
 
-pub(super) const fn nothing_recorded(session: &Session) -> &'static str {
+pub(crate) const fn nothing_recorded(session: &Session) -> &'static str {
     if session.is_attached() {
         "the program passed no measuring point while it was recorded"
     } else {
@@ -98,7 +96,7 @@ pub(crate) fn anchor(clock: ClockId) -> Option<Anchor> {
     })
 }
 
-pub(super) fn first_manifest(request: &Request, session: &Session) -> Manifest {
+pub(crate) fn first_manifest(request: &Request, session: &Session) -> Manifest {
     let uname = rustix::system::uname();
     let text = |c: &std::ffi::CStr| c.to_string_lossy().into_owned();
     let facts = &request.facts;
@@ -187,60 +185,4 @@ fn cpu_model() -> String {
             Some(line.split_once(':')?.1.trim().to_owned())
         })
         .unwrap_or_default()
-}
-
-impl RecordingLoop {
-    /// Adds what the session and the sources know at the end to the manifest.
-    pub(super) fn account(&mut self, exit: manifest::Exit, pairs: Option<u64>) {
-        let (manifest, session) = (&mut self.manifest, &self.session);
-        if let (Some(about), Some(levels)) = (&mut manifest.perturbation, &self.collector.levels) {
-            about.pairs = pairs.unwrap_or(0);
-            (about.kept, about.half_ns) = (levels.kept(), levels.half_ns());
-            manifest.warnings.extend(perturbation::remark(about));
-        }
-        let kernel = self.kernel.take().and_then(Watching::finish);
-        manifest.warnings.extend(kernel);
-        let (names, threads) = session.names();
-        if let Some(functions) = self.functions.take() {
-            manifest.warnings.extend(functions.finish(&names));
-        }
-        if exit.signal == Some(libc::SIGSYS) {
-            manifest.warnings.push(
-                "the program ended by SIGSYS: its seccomp filter forbids a system call. Does it end so only when it is recorded? A thread's first event, its end and a growing ring need openat, fallocate, mmap, madvise, munmap and rt_sigprocmask: let each thread record an event before the filter is there, and record with a ring that is large enough".to_owned(),
-            );
-        }
-        if exit.signal == Some(libc::SIGSEGV) && self.collector.progress(session).events > 0 {
-            manifest.warnings.push(
-                "the program ended by SIGSEGV; what it had recorded is here. Does it end so only when it is recorded? A program that unmaps memory which it did not map itself unmaps its rings: let it leave alone what /proc/self/maps shows as undertick-*".to_owned(),
-            );
-        }
-        manifest.exit = Some(exit);
-        match self.ended {
-            Some(ended) => manifest.duration_ns = ended.duration_ns,
-            None => {
-                let length = self.before + self.started.elapsed();
-                manifest.duration_ns = i64::try_from(length.as_nanos()).ok();
-            }
-        }
-        if self.ended.is_none_or(|ended| ended.is_same_clock) {
-            manifest.clock.anchors.extend(anchor(self.clock));
-        }
-        manifest.names = merge_names(names, &self.given);
-        manifest.threads = threads;
-        manifest.lost = session.lost_no_ring();
-        if manifest.lost > 0 {
-            let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));
-            manifest.warnings.push(format!(
-                "{} events lost: their thread could get no ring (is {} full, or are there more than 8192 threads?), it had ended, or a signal handler jumped out of them",
-                manifest.lost,
-                place.display()
-            ));
-        }
-        if session.names_lost() > 0 {
-            manifest.warnings.push(format!(
-                "{} names that the program gave are not kept: what it says before a recorder comes may take 64 KiB, and the log of names no more than its files may (ulimit -f)",
-                session.names_lost()
-            ));
-        }
-    }
 }
