@@ -49,6 +49,7 @@ pub mod finer;
 pub mod granularity;
 mod id;
 mod kernel;
+pub mod narrow;
 #[cfg(target_arch = "x86_64")]
 mod perf_page;
 pub mod rate;

@@ -2,8 +2,9 @@
 //! tests check only what must hold at any speed.
 
 use undertick_clock::best;
+use undertick_clock::narrow::{Extended, Split};
 use undertick_clock::slow::Fine;
-use undertick_clock::wide::{Extended, Shape, Split, four_read, varying_read};
+use undertick_clock::wide::{Shape, four_read, varying_read};
 
 #[test]
 fn split_words_give_the_whole_clock() {

@@ -10,8 +10,8 @@ use undertick_format::manifest_file::MOST_NAMES;
 use undertick_format::read::Trace;
 
 use super::align::Alignment;
-use super::merge::{Survey, identity};
 use super::rows::shifted;
+use super::survey::{Survey, identity};
 
 /// The traces to be combined.
 pub(super) struct Input<'a> {

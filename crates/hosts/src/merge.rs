@@ -1,30 +1,23 @@
 //! Merges several traces into one.
 
-use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int8Type, Int32Type, Int64Type};
-use parquet::arrow::ArrowWriter;
 use undertick_format::files::{EVENTS_FILE, KERNEL_FILE};
-use undertick_format::identity::ClockIdentity;
 use undertick_format::manifest::{Manifest, Part};
 use undertick_format::manifest_file::MOST_NAMES;
 use undertick_format::messages::Messages;
 use undertick_format::read::Trace;
-use undertick_format::schema::merged_schema;
-use undertick_format::{TraceError, parquet_error, schema};
+use undertick_format::TraceError;
 use undertick_record::finalize::remove_empty;
-use undertick_record::output::{checksum, properties, write_manifest};
+use undertick_record::output::write_manifest;
 use undertick_record::trace_dir::TraceDir;
 
 use super::align::{Alignment, HostClock, align};
 use super::combine;
 use super::exchanges::SyncFile;
+use super::merged_file::{Writer, outside};
 use super::rows::{Change, MOST_HOSTS, PIDS};
+use super::survey::{Survey, identity, kernel_rows, survey};
 
 /// What to merge.
 #[derive(Debug)]
@@ -38,19 +31,6 @@ pub struct Merge<'a> {
     /// By how much the difference of two rates may change between any two moments, ppm;
     /// `None`: what is usual for the clocks.
     pub wander_ppm: Option<f64>,
-}
-
-/// Figures of a trace that are found by reading its rows.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Survey {
-    /// First and last reading.
-    pub(super) span: Option<(i64, i64)>,
-    /// Its processes.
-    pub(super) pids: BTreeSet<i32>,
-    /// Its largest ring number.
-    pub(super) last_ring: i32,
-    /// Number of the kernel's rows.
-    pub(super) kernel_rows: u64,
 }
 
 /// Writes the merged trace into a new directory. `progress` receives the share done, 0 to 1.
@@ -118,17 +98,6 @@ fn check(traces: &[Trace]) -> Result<(), TraceError> {
     Ok(())
 }
 
-pub(super) fn identity(manifest: &Manifest) -> ClockIdentity {
-    (manifest.hosts.first()).map_or_else(
-        || ClockIdentity {
-            clock: manifest.clock.name.clone(),
-            boot_id: None,
-            time_namespace: None,
-        },
-        |host| host.clock.clone(),
-    )
-}
-
 fn clock(trace: &Trace, survey: &Survey) -> HostClock {
     let manifest = &trace.manifest;
     let name = format!("{} ({})", manifest.host.name, trace.dir().display());
@@ -136,55 +105,6 @@ fn clock(trace: &Trace, survey: &Survey) -> HostClock {
         span: survey.span,
         ..HostClock::from_clock(name, identity(manifest), &manifest.clock)
     }
-}
-
-fn survey(trace: &Trace) -> Result<Survey, TraceError> {
-    let mut survey = Survey {
-        last_ring: -1,
-        ..Survey::default()
-    };
-    for batch in trace.batches() {
-        let batch = batch?;
-        let i32s = |column: usize| batch.column(column).as_primitive::<Int32Type>().values();
-        let ts = batch
-            .column(schema::TS)
-            .as_primitive::<Int64Type>()
-            .values();
-        for &t in ts {
-            let (lo, hi) = survey.span.unwrap_or((t, t));
-            survey.span = Some((lo.min(t), hi.max(t)));
-        }
-        let mut last = 0;
-        for &pid in i32s(schema::PID) {
-            if pid != last && pid > 0 {
-                survey.pids.insert(pid);
-            }
-            last = pid;
-        }
-        let rings = i32s(schema::RING).iter().copied();
-        survey.last_ring = rings.fold(survey.last_ring, i32::max);
-        survey.kernel_rows += kernel_rows(&batch) as u64;
-    }
-    let rings = trace.manifest.rings.iter();
-    survey.last_ring = rings.map(|ring| ring.ring).fold(survey.last_ring, i32::max);
-    survey.pids.extend(
-        trace
-            .manifest
-            .rings
-            .iter()
-            .map(|ring| ring.pid)
-            .filter(|pid| *pid > 0),
-    );
-    Ok(survey)
-}
-
-/// Counts the rows of the kernel at the beginning of a batch, which are all that it has.
-pub(super) fn kernel_rows(batch: &RecordBatch) -> usize {
-    let modes = batch
-        .column(schema::MODE)
-        .as_primitive::<Int8Type>()
-        .values();
-    modes.iter().take_while(|mode| **mode != 0).count()
 }
 
 /// Returns the exchanges of all files, by host, and warnings about those of other hosts.
@@ -294,10 +214,6 @@ fn is_kernel(part: &Part) -> bool {
     part.file == KERNEL_FILE
 }
 
-pub(super) fn outside(trace: &Trace) -> TraceError {
-    TraceError::damaged(trace.dir(), "its rows changed while it was being merged")
-}
-
 /// Returns the numbers added to ring numbers and to process numbers, by host, and whether there
 /// are too many rings.
 fn shifts(surveys: &[Survey]) -> (Vec<(i32, i32)>, bool) {
@@ -310,47 +226,4 @@ fn shifts(surveys: &[Survey]) -> (Vec<(i32, i32)>, bool) {
         })
         .collect();
     (shifts, i32::try_from(rings).is_err())
-}
-
-/// A Parquet file that is being written.
-pub(super) struct Writer<'a> {
-    path: &'a Path,
-    writer: ArrowWriter<BufWriter<File>>,
-    rows: u64,
-}
-
-impl<'a> Writer<'a> {
-    fn create(path: &'a Path) -> Result<Self, TraceError> {
-        let file = File::create(path).map_err(TraceError::io(path, "cannot create"))?;
-        let file = BufWriter::with_capacity(1 << 20, file);
-        let writer = ArrowWriter::try_new(file, merged_schema(), Some(properties()))
-            .map_err(|e| parquet_error(path, "cannot write", e))?;
-        Ok(Self {
-            path,
-            writer,
-            rows: 0,
-        })
-    }
-
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), TraceError> {
-        self.rows += batch.num_rows() as u64;
-        (self.writer.write(batch)).map_err(|e| parquet_error(self.path, "cannot write", e))
-    }
-
-    fn finish(self, name: &str, by_ring: bool) -> Result<Part, TraceError> {
-        let file = (self.writer.into_inner())
-            .map_err(|e| parquet_error(self.path, "cannot write", e))?
-            .into_inner()
-            .map_err(|e| TraceError::io(self.path, "cannot write")(e.into_error()))?;
-        file.sync_all()
-            .map_err(TraceError::io(self.path, "cannot write"))?;
-        let (bytes, crc32) = checksum(self.path)?;
-        Ok(Part {
-            file: name.to_owned(),
-            rows: self.rows,
-            bytes,
-            crc32,
-            by_ring,
-        })
-    }
 }

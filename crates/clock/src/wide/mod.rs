@@ -55,10 +55,8 @@
 //! are not in the measured code.
 
 pub mod latched;
-mod live;
 mod one_read;
 
-pub use live::{Extended, Split};
 pub use one_read::{Gap, GuardedOneRead, OneRead, Window};
 
 use core::fmt;

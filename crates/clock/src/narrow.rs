@@ -1,7 +1,7 @@
 //! Narrow words of this machine's own clocks.
 
-use super::{Gap, GuardedOneRead, Shape, Window, Words};
 use crate::slow::{Fine, OpenError};
+use crate::wide::{Gap, GuardedOneRead, Shape, Window, Words};
 use crate::{ClockId, kernel};
 
 /// A 64-bit clock, read as the narrow words in which some buses show it.
