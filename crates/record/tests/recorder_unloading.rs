@@ -26,7 +26,7 @@ fn rust_library() -> PathBuf {
     let library = built.join("examples/libplugin.so");
     assert!(
         library.exists(),
-        "{}: not there (cargo build --release -p undertick-trace --example plugin)",
+        "{}: not there (cargo build --release -p undertick-record --example plugin)",
         library.display()
     );
     library
