@@ -12,8 +12,8 @@ use undertick_meter::compare::{self as comparing, InTurn, Input, Options, Record
 use undertick_report::compare::{self, Comparison};
 
 use crate::Failure;
-use crate::args::Kernel;
 use crate::experiment::{failure, not_there};
+use crate::options::Kernel;
 use crate::output;
 use crate::progress::Progress;
 use crate::recording::{calibrate_now, clock};

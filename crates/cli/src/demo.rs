@@ -8,7 +8,7 @@ use undertick_record::record::{Request, record};
 use undertick_record::session::{DEFAULT_RING_BYTES, Settings};
 
 use crate::Failure;
-use crate::args::{Demo, Report};
+use crate::options::{Demo, Report};
 use crate::progress::Progress;
 use crate::{recording, reporting};
 

@@ -13,7 +13,7 @@ use undertick_format::input::{self, Kind};
 use undertick_report::{experiment as drawn, html};
 
 use crate::Failure;
-use crate::args::Kernel;
+use crate::options::Kernel;
 use crate::output;
 use crate::progress::Progress;
 use crate::recording::{clock, free_name};

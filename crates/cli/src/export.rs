@@ -15,11 +15,11 @@ use undertick_convert::export::{Format, export};
 use undertick_format::read::Trace;
 
 use crate::Failure;
-use crate::args;
+use crate::options;
 use crate::progress::Progress;
 use spans::Spans;
 
-pub fn run(arguments: &args::Export) -> Result<u8, Failure> {
+pub fn run(arguments: &options::Export) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result = exported(arguments, &mut progress);
     progress.done();
@@ -28,16 +28,16 @@ pub fn run(arguments: &args::Export) -> Result<u8, Failure> {
 }
 
 /// Writes the file; returns a description of its content.
-fn exported(arguments: &args::Export, progress: &mut Progress) -> Result<String, Failure> {
+fn exported(arguments: &options::Export, progress: &mut Progress) -> Result<String, Failure> {
     let trace = Trace::open(&arguments.trace)?;
     let write: fn(&Spans, &mut dyn Write) -> Result<String, Failure> = match arguments.to {
-        args::Format::Perfetto => return rows(&trace, Format::Perfetto, arguments, progress),
-        args::Format::Chrome => return rows(&trace, Format::Chrome, arguments, progress),
-        args::Format::Csv => return rows(&trace, Format::Csv, arguments, progress),
-        args::Format::Parquet => return rows(&trace, Format::Parquet, arguments, progress),
-        args::Format::GoogleBenchmark => google_benchmark::write,
-        args::Format::Pyperf => pyperf::write,
-        args::Format::Hdrhistogram => hdr_log::write,
+        options::Format::Perfetto => return rows(&trace, Format::Perfetto, arguments, progress),
+        options::Format::Chrome => return rows(&trace, Format::Chrome, arguments, progress),
+        options::Format::Csv => return rows(&trace, Format::Csv, arguments, progress),
+        options::Format::Parquet => return rows(&trace, Format::Parquet, arguments, progress),
+        options::Format::GoogleBenchmark => google_benchmark::write,
+        options::Format::Pyperf => pyperf::write,
+        options::Format::Hdrhistogram => hdr_log::write,
     };
     let table = arguments
         .table
@@ -68,7 +68,7 @@ fn exported(arguments: &args::Export, progress: &mut Progress) -> Result<String,
 fn rows(
     trace: &Trace,
     format: Format,
-    arguments: &args::Export,
+    arguments: &options::Export,
     progress: &mut Progress,
 ) -> Result<String, Failure> {
     let mut arrows = Arrows::default();

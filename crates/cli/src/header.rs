@@ -5,7 +5,7 @@ use std::path::Path;
 use undertick_functions::{LIBRARY, LIBRARY_FILE, SOURCE, SOURCE_FILE};
 
 use crate::Failure;
-use crate::args::Header;
+use crate::options::Header;
 
 /// The repository's header of this version.
 const TEXT: &str = include_str!("../../../include/undertick.h");

@@ -9,8 +9,8 @@ use undertick_meter::interference::{self as meter, Mix, Request, Schedule};
 use undertick_report::{html, interference as drawn};
 
 use crate::Failure;
-use crate::args::Kernel;
 use crate::experiment::{failure, not_there};
+use crate::options::Kernel;
 use crate::output;
 use crate::progress::Progress;
 use crate::recording::clock;

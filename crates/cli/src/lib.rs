@@ -28,6 +28,7 @@ mod import;
 mod interference;
 mod live;
 mod merge;
+mod options;
 mod output;
 mod passes;
 mod progress;

@@ -13,7 +13,7 @@ use clap::Args;
 use undertick_record::record::With;
 
 use crate::Failure;
-use crate::args::{Overflow, Recording};
+use crate::options::{Overflow, Recording};
 use crate::progress::Progress;
 use crate::recording::{self, Ended, Prepared};
 use view::View;

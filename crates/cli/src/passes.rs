@@ -10,7 +10,7 @@ use undertick_meter::traffic;
 use undertick_report::traffic::render;
 
 use crate::Failure;
-use crate::args::Kernel;
+use crate::options::Kernel;
 
 /// The option for the table.
 #[derive(Args)]

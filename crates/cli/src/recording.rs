@@ -16,7 +16,7 @@ use undertick_record::record::{RecordingProgress, Request, With, record_with};
 use undertick_record::session::Settings;
 
 use crate::Failure;
-use crate::args::{Record, Recording};
+use crate::options::{Record, Recording};
 use crate::progress::Progress;
 use crate::runs;
 

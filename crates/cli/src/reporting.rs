@@ -12,7 +12,7 @@ use undertick_format::run_set;
 use undertick_report::{html, terminal};
 
 use crate::Failure;
-use crate::args::Report;
+use crate::options::Report;
 use crate::output;
 use crate::progress::Progress;
 

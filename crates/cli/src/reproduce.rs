@@ -15,8 +15,8 @@ use undertick_reproduce::interference::{MeteredRun, with_runs};
 use undertick_reproduce::{self, Request, Run};
 
 use crate::Failure;
-use crate::args::Kernel;
 use crate::experiment::{self, failure};
+use crate::options::Kernel;
 use crate::output;
 use crate::progress::Progress;
 

@@ -14,7 +14,7 @@ use undertick_format::manifest::Exit;
 use undertick_record::record::With;
 
 use crate::Failure;
-use crate::args::Recording;
+use crate::options::Recording;
 use crate::progress::Progress;
 use crate::recording::{free_name, is_there, perform, prepare, status, summary};
 

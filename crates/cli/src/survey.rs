@@ -11,9 +11,9 @@ use undertick_report::html;
 use undertick_report::{fleet as drawn_fleet, survey as drawn};
 
 use crate::Failure;
-use crate::args::Kernel;
 use crate::experiment::this_machine;
 use crate::interference::PROBE;
+use crate::options::Kernel;
 use crate::output;
 use crate::progress::Progress;
 

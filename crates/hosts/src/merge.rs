@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use undertick_format::TraceError;
 use undertick_format::files::{EVENTS_FILE, KERNEL_FILE};
 use undertick_format::manifest::{Manifest, Part};
 use undertick_format::manifest_file::MOST_NAMES;
 use undertick_format::messages::Messages;
 use undertick_format::read::Trace;
-use undertick_format::TraceError;
 use undertick_record::finalize::remove_empty;
 use undertick_record::output::write_manifest;
 use undertick_record::trace_dir::TraceDir;

@@ -1,0 +1,273 @@
+//! Options that several commands share, and those of `record`, `report`, `export`, `header` and
+//! `demo`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::sizes;
+
+/// Record a real workload shipped with Undertick; print a table and write a page
+#[derive(Args)]
+#[command(after_help = "Example:\n  undertick demo && xdg-open undertick-report.html")]
+pub struct Demo {
+    /// Trace directory to make [default: undertick-demo.ut, with a number if that exists]
+    #[arg(short, long, value_name = "NAME.ut")]
+    pub output: Option<PathBuf>,
+    /// Page to write
+    #[arg(long, value_name = "FILE", default_value = "undertick-report.html")]
+    pub html: PathBuf,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Intervals, frequencies, estimates and histograms of a trace
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick report run.ut\n  undertick report run.ut --html page.html --confidence 0.99\n  \
+    undertick report run.ut --table tables/request.toml --cull none --json | jq .intervals\n  \
+    undertick record --runs 5 -o five -- ./program && undertick report five"
+)]
+pub struct Report {
+    /// Trace directory, as made by `undertick record`; or a directory of several runs, as
+    /// made by `undertick record --runs`
+    #[arg(value_name = "NAME.ut")]
+    pub trace: PathBuf,
+    /// Table of intervals and frequencies; without one, every pair that the events form is reported
+    #[arg(long, value_name = "TABLE.toml")]
+    pub table: Option<PathBuf>,
+    /// Level of the confidence intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    pub confidence: f64,
+    /// Which samples to drop: auto, kernel, ratio:R (e.g. ratio:4), none
+    #[arg(long, value_name = "RULE", default_value = "auto")]
+    pub cull: String,
+    /// Which cost to subtract: auto, none, long-term, pairs, sampler, control-variate
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub compensate: String,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Time after the first event at which the page's timeline begins, which shows one second, e.g.
+    /// 12.5s [default: the second in which samples took longest]
+    #[arg(long, value_name = "TIME", requires = "html", value_parser = sizes::parse_moment)]
+    pub second: Option<Duration>,
+    /// Also store the intervals, as Parquet in NAME.ut/spans, one row each
+    #[arg(long)]
+    pub spans: bool,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Write a trace in the format of another tool
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick export run.ut --to perfetto run.pftrace   (open it at ui.perfetto.dev)\n  \
+    undertick export run.ut --to google-benchmark run.json && compare.py benchmarks before.json run.json\n  \
+    undertick export run.ut --to pyperf run.json && pyperf compare_to before.json run.json\n  \
+    undertick export run.ut --to hdrhistogram run.hlog"
+)]
+pub struct Export {
+    /// Trace directory, as made by `undertick record`
+    #[arg(value_name = "NAME.ut")]
+    pub trace: PathBuf,
+    /// Format
+    #[arg(long, value_enum)]
+    pub to: Format,
+    /// Table of the intervals to write, for formats of intervals; without it, those that the events
+    /// form. With perfetto, its messages become arrows
+    #[arg(long, value_name = "TABLE.toml")]
+    pub table: Option<PathBuf>,
+    /// File to make; it must not exist
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Format {
+    /// Perfetto protobuf: slices and instants per thread
+    Perfetto,
+    /// Chrome trace events, JSON
+    Chrome,
+    /// One line per event, with names
+    Csv,
+    /// One Parquet file with nanoseconds and names
+    Parquet,
+    /// Google Benchmark's JSON: an interval is a benchmark, a block of time a repetition
+    GoogleBenchmark,
+    /// pyperf's JSON: an interval is a benchmark, a block of time a run
+    Pyperf,
+    /// HdrHistogram log, version 2: a histogram of nanoseconds for each interval
+    Hdrhistogram,
+}
+
+/// Write undertick.h, for users who installed only this program
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  undertick header --dir include && cc -Iinclude program.c\n  \
+    undertick header --functions --dir lib && cc -finstrument-functions program.c -Llib -lundertick_functions"
+)]
+pub struct Header {
+    /// Directory to write it to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+    /// Also write libundertick_functions.so and its source, for linking with a program that is
+    /// compiled with -finstrument-functions
+    #[arg(long)]
+    pub functions: bool,
+}
+
+/// Run an instrumented program, or attach to a running one, and record its events
+#[derive(Args)]
+#[command(
+    override_usage = "undertick record [OPTIONS] [--] <PROGRAM>...\n       undertick record [OPTIONS] --pid <PID>\n       undertick record [OPTIONS] --card <DEVICE>\n       undertick record --resume <NAME.ut>\n       undertick record --finish <NAME.ut>",
+    after_help = "Examples:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
+    undertick record --pid $(pgrep server) --for 10s -o now.ut\n  \
+    undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n  \
+    undertick record --perturbation 1 -o slowed.ut -- ./program\n  \
+    undertick record --runs 5 -o five -- ./program   (then: undertick report five)\n  \
+    undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n  \
+    undertick record --overflow overwrite -o flight.ut -- ./server   (then: undertick snapshot flight.ut -o now.ut)\n  \
+    undertick record --resume run.ut   (its recorder was killed, the program runs on)\n  \
+    undertick record --finish run.ut   (its recorder was killed, or the disk was full: keeps what there is)\n\n\
+    With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
+    program; the exit status is 0. Children that it forks are recorded too.\n\n\
+    Without --pid, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
+    Ctrl-C stops waiting for it."
+)]
+pub struct Record {
+    #[command(flatten)]
+    pub recording: Recording,
+    /// Go on with a recording whose recorder was killed, in the same trace. No event that the
+    /// program had published is lost, and events that it could not write since then are counted.
+    /// Ctrl-C ends the recording, not the program
+    #[arg(long, value_name = "NAME.ut", exclusive = true)]
+    pub resume: Option<PathBuf>,
+    /// Finish a trace whose recorder was killed or had no room on the disk. Events still in its
+    /// rings are stored if the rings belong to the trace, and a program that still runs is no
+    /// longer recorded. Commands that read a trace never do this by themselves
+    #[arg(long, value_name = "NAME.ut", exclusive = true)]
+    pub finish: Option<PathBuf>,
+    /// Run the program N times, each time in a fresh process, into a directory of traces. The
+    /// confidence intervals of their report come from the differences between runs, which one run
+    /// cannot show. The directory is -o [default: PROGRAM.runs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2000))]
+    pub runs: Option<u64>,
+    /// With --runs: begin each run at least TIME after the previous one. Otherwise a disturbance of
+    /// some seconds would affect several runs alike, and the confidence intervals would be too
+    /// narrow
+    #[arg(long, value_name = "TIME", default_value = "15s", requires = "runs", value_parser = sizes::parse_moment)]
+    pub apart: Duration,
+}
+
+// A doc comment here would appear in the help of the commands that have these options.
+#[derive(Args, Clone)]
+pub struct Recording {
+    /// Trace directory to make [default: PROGRAM.ut, with a number if that exists]
+    #[arg(short, long, value_name = "NAME.ut")]
+    pub output: Option<PathBuf>,
+    /// TOML file with event names: a table `names` of NUMBER = "name"
+    #[arg(long, value_name = "EVENTS.toml")]
+    pub events: Option<PathBuf>,
+    /// What to do when a ring is full
+    #[arg(long, value_enum, default_value = "grow")]
+    pub overflow: Overflow,
+    /// First size of each thread's ring
+    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = sizes::parse)]
+    pub ring: u64,
+    /// Maximum memory for all rings together [default: 1 GiB, or half of the free memory]
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse)]
+    pub budget: Option<u64>,
+    /// Record one in N sampled spans, of one event (its number, or its name in --events) or of all
+    #[arg(long, value_name = "[EVENT=]N")]
+    pub sample: Vec<String>,
+    /// Do not measure the cost of recording here: figures are as read
+    #[arg(long)]
+    pub no_calibration: bool,
+    /// Measure the cost of recording again, even if it is known (takes about 1 s)
+    #[arg(long, conflicts_with = "no_calibration")]
+    pub calibrate: bool,
+    /// Which kernel events to add: switches, interrupts, faults, steal
+    #[arg(long, value_enum, default_value = "auto")]
+    pub kernel: Kernel,
+    /// Switch measuring points off and on at random while the program runs, so that the report can
+    /// state by how much they slow the spans around them. LEVEL 1 keeps the outermost spans (and
+    /// instants outside of all spans) on and switches the points inside them, LEVEL 2 keeps one
+    /// level more; keep=EVENT[,EVENT...] keeps these events, by number or by a name of --events;
+    /// kernel switches the kernel's trace instead of points. Half of the switched events are not
+    /// recorded
+    #[arg(long, value_name = "LEVEL")]
+    pub perturbation: Option<String>,
+    /// Record the functions whose names match, of a program compiled with
+    /// -finstrument-functions
+    #[arg(long, value_name = "REGEX", conflicts_with = "pid")]
+    pub functions: Option<String>,
+    /// Record a running program that was built with undertick.h or the undertick crate
+    #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: Option<i32>,
+    /// With --pid: end the recording after TIME, e.g. 500ms, 10s, 2m
+    #[arg(long = "for", value_name = "TIME", requires = "pid", value_parser = sizes::parse_time)]
+    pub length: Option<Duration>,
+    /// Record the stream of an event card (hw/event_card) from a device, pipe or file until it
+    /// ends or Ctrl-C; no program is started
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["pid", "command"])]
+    pub card: Option<PathBuf>,
+    /// With --card: ticks per second, if the card does not know its rate
+    #[arg(long, value_name = "N", requires = "card", value_parser = clap::value_parser!(u64).range(1..))]
+    pub ticks_per_second: Option<u64>,
+    /// Program and arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required_unless_present_any = ["pid", "card"],
+        value_name = "PROGRAM"
+    )]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Overflow {
+    /// Take more memory, up to the budget; then drop
+    Grow,
+    /// Drop the new event
+    Drop,
+    /// Overwrite the oldest events (keeps the last seconds)
+    Overwrite,
+    /// Wait for the recorder (slows the program)
+    Block,
+}
+
+impl From<Overflow> for undertick_record::Overflow {
+    fn from(overflow: Overflow) -> Self {
+        match overflow {
+            Overflow::Grow => Self::Grow,
+            Overflow::Drop => Self::Drop,
+            Overflow::Overwrite => Self::Overwrite,
+            Overflow::Block => Self::Block,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kernel {
+    /// Those that are allowed here
+    Auto,
+    /// As auto, but refuse to record if context switches are not available
+    On,
+    /// None
+    Off,
+}
+
+impl From<Kernel> for undertick_record::kernel::Wanted {
+    fn from(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::Auto => Self::Auto,
+            Kernel::On => Self::On,
+            Kernel::Off => Self::Off,
+        }
+    }
+}
