@@ -16,6 +16,7 @@ use crate::trace_dir::TraceDir;
 /// Rows in a page: the default, 20 000, costs a report 4 % of its time (a zstd
 /// context and system calls for each page).
 const PAGE_ROWS: usize = 1 << 16;
+
 /// Writes the manifest atomically.
 ///
 /// # Errors
