@@ -30,6 +30,8 @@ int main(void) {
 }
 "#;
 
+const ONE_EVENT: &str = "#include \"undertick.h\"\nint main(void) { ut_event(1, 1); return 0; }\n";
+
 fn is_root() -> bool {
     let root = fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0);
     if !root {
@@ -264,14 +266,20 @@ fn control_page() -> Vec<u8> {
 }
 
 /// Records `true`; returns when the cost of recording was measured, and the manifest's warnings.
-fn cost_of_recording(dir: &Path, home: &[(&str, &Path)], options: &[&str]) -> (i64, String) {
+fn cost_of_recording(
+    dir: &Path,
+    program: &Path,
+    home: &[(&str, &Path)],
+    options: &[&str],
+) -> (i64, String) {
     let trace = dir.join("c.ut");
     let _ = fs::remove_dir_all(&trace);
     let output = Command::new(UNDERTICK)
         .args(["record", "--kernel", "off", "-o"])
         .arg(&trace)
         .args(options)
-        .args(["--", "true"])
+        .arg("--")
+        .arg(program)
         .env_remove("HOME")
         .env_remove("XDG_CACHE_HOME")
         .envs(home.iter().copied())
@@ -327,8 +335,10 @@ fn the_cost_of_recording_is_kept() {
     let in_cache = [("XDG_CACHE_HOME", cache.as_path())];
     let in_home = [("HOME", dir.path())];
     let nowhere: [(&str, &Path); 0] = [];
-    let recorded =
-        |home: &[(&str, &Path)], options: &[&str]| cost_of_recording(dir.path(), home, options);
+    let program = compile(dir.path(), "program", ONE_EVENT, &[]);
+    let recorded = |home: &[(&str, &Path)], options: &[&str]| {
+        cost_of_recording(dir.path(), &program, home, options)
+    };
     let (first, _) = recorded(&in_cache, &[]);
     if first == 0 {
         println!("skipped: this machine is too busy to measure what recording costs");
@@ -361,6 +371,16 @@ fn the_cost_of_recording_is_kept() {
     let (second, warnings) = recorded(&in_cache, &[]);
     let holds_no_more = warnings.contains("holds no more");
     assert!((second == LONG_AGO) != holds_no_more, "{second} {warnings}");
+
+    // From a program without events nothing is subtracted, so nothing is checked.
+    fs::write(&file, &kept).unwrap();
+    let (empty, warnings) = cost_of_recording(dir.path(), Path::new("true"), &in_cache, &[]);
+    assert_eq!(empty, LONG_AGO);
+    assert!(!warnings.contains("could not be told"), "{warnings}");
+    let manifest = fs::read(dir.path().join("c.ut/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    let kept_calibration = serde_json::from_str::<serde_json::Value>(&kept).unwrap();
+    assert_eq!(manifest["calibration"], kept_calibration["calibration"]);
 
     fs::write(&file, &kept).unwrap();
     assert_ne!(recorded(&in_cache, &["--calibrate"]).0, LONG_AGO);

@@ -2,6 +2,7 @@
 //! before anything is made of it.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -54,7 +55,11 @@ fn no_directory(dir: &Path) -> TraceError {
             "not a trace: a trace is a directory NAME.ut, as made by `undertick record`",
         )
     } else {
-        TraceError::io(dir, "no such trace")(std::io::ErrorKind::NotFound.into())
+        let error = io::Error::new(
+            io::ErrorKind::NotFound,
+            "there is no directory of that name",
+        );
+        TraceError::io(dir, "no such trace")(error)
     }
 }
 

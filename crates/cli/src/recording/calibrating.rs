@@ -13,7 +13,8 @@ use crate::Failure;
 use crate::progress::Progress;
 
 /// Checks after the program's end whether the cost of recording has changed; if so, it is measured
-/// again. The trace is already complete, so a user who does not wait loses nothing.
+/// again. The trace is already complete, so a user who does not wait loses nothing. Without events
+/// nothing is subtracted, and nothing is checked.
 pub fn calibrate_again(
     trace: &Path,
     manifest: &mut Manifest,
@@ -21,7 +22,8 @@ pub fn calibrate_again(
     facts: &facts::Facts,
 ) -> Result<(), Failure> {
     let interrupted = manifest.exit.is_some_and(|exit| exit.interrupted);
-    let Some(before) = manifest.calibration.clone().filter(|_| !interrupted) else {
+    let is_used = !interrupted && manifest.events > 0;
+    let Some(before) = manifest.calibration.clone().filter(|_| is_used) else {
         return Ok(());
     };
     // The kernel option as given, whatever was available: the stored cost is found by it.
