@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::run::{self, command, exists, output};
-use crate::{levels, licences, page};
+use crate::{circles, levels, licences, page};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -34,6 +34,7 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
     run::run(doc)?;
     licences::check()?;
     levels::check()?;
+    circles::check()?;
     page::licences()?;
     compiled_once()?;
     if !exists(&["rustup", "target", "add", AARCH64]) {

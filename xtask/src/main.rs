@@ -3,6 +3,7 @@
 mod bench;
 mod book;
 mod card;
+mod circles;
 mod exchange;
 mod fuzz;
 mod levels;

@@ -1,0 +1,52 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{circles, names_after, uses};
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+#[test]
+fn paths_are_found_in_lists_and_not_in_comments() {
+    let text = "use crate::a::B;\nuse crate::{c, d::{self, e}, f as g};\n// crate::h\n\
+        fn i() -> crate::j::K { undertick_crate::l() }\nuse other::crate_::m;\n";
+    assert_eq!(
+        names_after(text, "crate::"),
+        set(&["a", "c", "d", "f", "j"])
+    );
+}
+
+/// `b` with its part uses `a` and `c`; `super` of a file in `src` is the crate, of a part the module.
+#[test]
+fn parts_belong_to_their_module() {
+    let files = [
+        ("lib.rs", "mod a;".to_owned()),
+        ("a.rs", "use super::b;".to_owned()),
+        ("b.rs", "use crate::a;".to_owned()),
+        ("b/part.rs", "use super::a;\nuse crate::c::X;".to_owned()),
+        ("c.rs", String::new()),
+    ];
+    let expected: BTreeMap<String, BTreeSet<String>> = [
+        ("a", set(&["b"])),
+        ("b", set(&["a", "c"])),
+        ("c", set(&[])),
+        ("lib", set(&[])),
+    ]
+    .into_iter()
+    .map(|(name, uses)| (name.to_owned(), uses))
+    .collect();
+    assert_eq!(uses(&files), expected);
+}
+
+#[test]
+fn circles_of_two_do_not_count() {
+    let graph = |edges: &[(&str, &[&str])]| {
+        (edges.iter())
+            .map(|&(from, to)| (from.to_owned(), set(to)))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let two = graph(&[("a", &["b"]), ("b", &["a", "c"]), ("c", &[])]);
+    assert_eq!(circles(&two), Vec::<Vec<String>>::new());
+    let three = graph(&[("a", &["b"]), ("b", &["c"]), ("c", &["a", "d"]), ("d", &[])]);
+    assert_eq!(circles(&three), [["a", "b", "c"]]);
+}
