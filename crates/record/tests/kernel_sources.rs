@@ -247,7 +247,7 @@ fn instances_of(pid: u32) -> Vec<String> {
 fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !there() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        assert!(begun.elapsed() < Duration::from_secs(120), "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
