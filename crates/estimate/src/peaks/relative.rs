@@ -119,19 +119,12 @@ pub(super) fn smoothed(
     neighbours: usize,
 ) -> Vec<f64> {
     let mut smooth = Vec::with_capacity(samples.len());
-    let mut near = Vec::with_capacity(2 * neighbours + 1);
     for burst in bursts {
         for i in burst.clone() {
             let from = i.saturating_sub(neighbours).max(burst.start);
             let to = (i + neighbours + 1).min(burst.end);
-            near.clear();
-            near.extend(samples[from..to].iter().map(|s| s.reference));
-            // So few values are sorted faster than they are selected from.
-            near.sort_unstable_by(f64::total_cmp);
-            smooth.push(f64::midpoint(
-                near[(near.len() - 1) / 2],
-                near[near.len() / 2],
-            ));
+            let near = &samples[from..to];
+            smooth.push(median(near.iter().map(|s| s.reference).collect()));
         }
     }
     smooth
