@@ -89,13 +89,15 @@ fn against(levels: &[(String, u32)], crates: &BTreeMap<String, Vec<String>>) -> 
             continue;
         };
         for needed in needed {
-            if let (Some(other), _) = level(needed)
-                && other >= own
-            {
-                wrong.push(format!(
+            match level(needed).0 {
+                Some(other) if other < own => {}
+                Some(other) => wrong.push(format!(
                     "{name} (level {own}) depends on {needed} (level {other}): move one of them, \
                      or take the dependency out"
-                ));
+                )),
+                None => wrong.push(format!(
+                    "{name} (level {own}) depends on {needed}, which has no level"
+                )),
             }
         }
     }

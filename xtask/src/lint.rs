@@ -1,9 +1,10 @@
-//! Lints: format, clippy, documentation, licences, other targets.
+//! Lints: format, clippy, documentation, licences, levels of crates, dependency cycles of modules,
+//! other targets.
 
 use std::collections::BTreeSet;
 
 use crate::run::{self, command, exists, output};
-use crate::{circles, levels, licences, page};
+use crate::{cycles, levels, licences, page};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -34,7 +35,7 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
     run::run(doc)?;
     licences::check()?;
     levels::check()?;
-    circles::check()?;
+    cycles::check()?;
     page::licences()?;
     compiled_once()?;
     if !exists(&["rustup", "target", "add", AARCH64]) {

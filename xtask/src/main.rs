@@ -3,7 +3,7 @@
 mod bench;
 mod book;
 mod card;
-mod circles;
+mod cycles;
 mod exchange;
 mod fuzz;
 mod levels;

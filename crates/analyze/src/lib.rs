@@ -6,7 +6,8 @@
 //! ```no_run
 //! use undertick_analyze::{Analysis, Options};
 //! # fn batches() -> Vec<arrow_array::RecordBatch> { vec![] }
-//! # fn read(manifest: &undertick_format::manifest::Manifest) -> Result<(), undertick_analyze::Error> {
+//! # use undertick_format::manifest::Manifest;
+//! # fn read(manifest: &Manifest) -> Result<(), undertick_analyze::Error> {
 //! let mut analysis = Analysis::new(manifest, Options::default())?;
 //! for _ in 0..analysis.passes() {
 //!     for batch in batches() {

@@ -35,7 +35,8 @@ enum {
     /* Around FLOOD steps of each kind of work: with nothing inside, with what an event does that
      * is switched off, and with what a span does. */
     OFF_STEPS = 200, OFF_VARIANTS = 3,
-    /* As STEPS, around SPARSE steps of each of SPARSE_KINDS that take about a microsecond. */
+    /* As STEPS, around SPARSE steps of each kind in EACH_SPARSE_KIND, which take about a
+     * microsecond. */
     SPARSE_STEPS = 230
 };
 #define SAMPLED_SPANS_ONE_IN 4
@@ -140,7 +141,7 @@ static __attribute__((noinline)) uint64_t branch_at_random(uint64_t x, int times
 }
 
 /* A step of work that ends with `x`, of some tens of nanoseconds; of the kinds from LONG_LATENCY on,
- * of one or two microseconds. */
+ * of half a microsecond to two. */
 static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x, uint64_t odd) {
     if (kind == LATENCY) DOSE(x, odd, 40);
     if (kind == THROUGHPUT) {

@@ -153,6 +153,8 @@ fn half(figure: &Estimate) -> f64 {
 
 /// Upper bound on the cost of a record, in pairs of readings; the lower bound is 0.
 const MOST_PAIRS: f64 = 3.0;
+/// The same for the upper bound of what a record costs far from others: 2 to 4 pairs were measured.
+const MOST_PAIRS_FAR: f64 = 20.0;
 
 /// Rejects impossible figures. On a busy machine, or on one that migrates during the measurement,
 /// differences can take any value.
@@ -186,21 +188,34 @@ fn check(calibration: &Calibration) -> Result<(), NotCalibrated> {
         .chain(off)
         .chain(sampled)
     {
-        believe(what, cost, pair)?;
+        believe(what, cost.value, pair, MOST_PAIRS)?;
+    }
+    let far = (c.sparse.iter()).flat_map(|sparse| {
+        [
+            ("an event far from others", &sparse.event_ns),
+            ("a record of a span far from others", &sparse.span_ns),
+            (
+                "a record of an ordered span far from others",
+                &sparse.ordered_ns,
+            ),
+        ]
+    });
+    for (what, cost) in far {
+        let most = cost.interval.hi.unwrap_or(f64::INFINITY);
+        believe(what, most, plain, MOST_PAIRS_FAR)?;
     }
     Ok(())
 }
 
-/// Rejects an impossible cost; `pair` is the time of two readings with nothing between, ns.
-fn believe(what: &str, cost: &Estimate, pair: f64) -> Result<(), NotCalibrated> {
-    let most = MOST_PAIRS * pair;
-    if (0.0..=most).contains(&cost.value) {
+/// Rejects an impossible cost, ns; `pair` is the time of two readings with nothing between, ns.
+fn believe(what: &str, cost: f64, pair: f64, most_pairs: f64) -> Result<(), NotCalibrated> {
+    if (0.0..=most_pairs * pair).contains(&cost) {
         return Ok(());
     }
     Err(NotCalibrated(format!(
         "{what} came out at {:.1} ns, and two readings with nothing between at {pair:.1} ns: \
-         it costs more than nothing and less than {MOST_PAIRS} such pairs",
-        cost.value
+         it costs more than nothing and less than {most_pairs} such pairs",
+        cost
     )))
 }
 

@@ -30,7 +30,7 @@ pub struct CoreSpeedBlocks {
 }
 
 impl CoreSpeedBlocks {
-    /// No blocks yet.
+    /// Returns a measurement without blocks.
     #[must_use]
     pub fn none() -> Self {
         let counter = (best().clock.is_counter())
@@ -70,7 +70,7 @@ impl CoreSpeedBlocks {
         }
     }
 
-    /// The speed of the core from all blocks, with intervals of that level. `None` for fewer than
+    /// Returns the speed of the core from all blocks, with intervals of that level. `None` for fewer than
     /// eight blocks, or where there is no counter.
     #[must_use]
     pub fn finish(mut self, level: f64) -> Option<CoreSpeed> {

@@ -1,6 +1,6 @@
 //! `undertick interference` on the current machine: figures are consistent, a process that never
 //! gives the CPU away is found, and messages say what is missing. The accuracy of the figures is
-//! tested in `lab` on a simulated machine, and measured by `cargo xtask bench interference`.
+//! tested in `meter` on a simulated machine, and measured by `cargo xtask bench interference`.
 
 mod support;
 

@@ -265,7 +265,7 @@ fn control_page() -> Vec<u8> {
     page
 }
 
-/// Records `true`; returns when the cost of recording was measured, and the manifest's warnings.
+/// Records `program`; returns when the cost of recording was measured, and the manifest's warnings.
 fn cost_of_recording(
     dir: &Path,
     program: &Path,

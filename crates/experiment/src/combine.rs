@@ -338,8 +338,8 @@ fn widened(estimate: Estimate, by: f64) -> Estimate {
     }
 }
 
-/// The median of the repetitions, by order statistics of their figures: a single disturbed
-/// repetition hardly moves it or its interval.
+/// Returns the median of the repetitions, in the unit of their figures, by order statistics: a single
+/// disturbed repetition hardly moves it or its interval. `None` without figures.
 pub fn over(values: &Numbers, samples: u64, level: f64) -> Option<Estimate> {
     let mut estimate = values.quantile(0.5, level)?;
     let mut what = "median";

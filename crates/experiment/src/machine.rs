@@ -106,7 +106,7 @@ pub enum Why {
 }
 
 impl ExperimentError {
-    /// The machine is unable to perform it.
+    /// Returns the error of a machine that cannot perform the experiment.
     pub fn machine(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -114,7 +114,7 @@ impl ExperimentError {
         }
     }
 
-    /// The input is wrong.
+    /// Returns the error of a wrong input.
     pub fn input(text: impl Into<String>) -> Self {
         Self {
             why: Why::Input,
@@ -122,7 +122,7 @@ impl ExperimentError {
         }
     }
 
-    /// It was interrupted before there was anything to keep.
+    /// Returns the error of an experiment that was interrupted before there was anything to keep.
     pub fn interrupted(text: impl Into<String>) -> Self {
         Self {
             why: Why::Interrupted,

@@ -254,7 +254,8 @@ pub fn decode(bytes: &[u8], records: &mut Vec<Record>) -> Next {
     }
 }
 
-/// Decodes the `n` records of a block, appended to `records`; `None` where it is damaged.
+/// Decodes the `n` records of a block whose length and check sum are right, and appends them to
+/// `records`. `None` if the block is damaged; `records` may then hold a part.
 pub fn decode_records(block: &[u8], n: u32, records: &mut Vec<Record>) -> Option<()> {
     let mut records = Records {
         palette: Vec::new(),

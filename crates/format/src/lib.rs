@@ -3,7 +3,9 @@
 //! [`block`] and [`rows`] are the raw records of rings, [`schema`] the columns of the Parquet files,
 //! [`manifest`] everything else. [`read::Trace`] opens a trace.
 //!
-//! Invariants: nothing here writes, follows a link, or takes memory without a limit.
+//! Invariants: nothing here writes; only regular files are read, without waiting; memory is bounded.
+//!
+//! Caveats: symbolic links are followed ([`input`]).
 
 pub mod arrows;
 pub mod block;

@@ -17,7 +17,7 @@ pub use calibration::{
 pub use kernel::{Balance, Comparison, Kernel, KernelSource};
 pub use read_cost::{Change, ReadCost};
 
-/// Version of the trace format this crate writes; it reads no other.
+/// Version of the trace format; this crate reads no other.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// State of a trace.

@@ -9,6 +9,7 @@ pub struct Messages {
     pub to: usize,
     /// Their source, for the manifest.
     pub source: String,
-    /// Stamps of the sender's clock and of the receiver's.
+    /// A pair for each message: the stamp of the sender's clock and that of the receiver's, each in
+    /// ticks of its own clock.
     pub stamps: Vec<(i64, i64)>,
 }

@@ -10,13 +10,13 @@ use undertick_format::manifest_file::MOST_NAMES;
 use undertick_format::read::Trace;
 
 use super::align::Alignment;
+use super::extent::{Extent, identity};
 use super::rows::shifted;
-use super::survey::{Survey, identity};
 
 /// The traces to be combined.
 pub(super) struct Input<'a> {
     pub(super) traces: &'a [Trace],
-    pub(super) surveys: &'a [Survey],
+    pub(super) extents: &'a [Extent],
     /// The numbers added to ring numbers and to process numbers, by host.
     pub(super) shifts: &'a [(i32, i32)],
 }
@@ -85,8 +85,8 @@ const fn is_clean(exit: Exit) -> bool {
 
 /// Time from the first reading to the last, on the first host's clock.
 fn duration_ns(input: &Input<'_>, alignment: &Alignment) -> Option<i64> {
-    let spans = (input.surveys.iter().zip(&alignment.maps)).filter_map(|(survey, map)| {
-        let (from, to) = survey.span?;
+    let spans = (input.extents.iter().zip(&alignment.maps)).filter_map(|(extent, map)| {
+        let (from, to) = extent.span?;
         let at = |local: i64| match map {
             None => Some(local),
             Some(map) => map.at(local).map(|(ts, _)| ts),
@@ -114,7 +114,7 @@ fn hosts(input: &Input<'_>, alignment: &Alignment) -> Vec<TraceHost> {
                     started_unix_ns: manifest.started_unix_ns,
                     ring_shift: input.shifts[host].0,
                     pid_shift: input.shifts[host].1,
-                    span_ticks: input.surveys[host].span.map(|(from, to)| [from, to]),
+                    span_ticks: input.extents[host].span.map(|(from, to)| [from, to]),
                     events: manifest.events,
                     lost: manifest.lost,
                     calibration: manifest.calibration.clone(),
@@ -132,7 +132,7 @@ fn names(input: &Input<'_>, host: usize) -> Vec<Name> {
     let own: HashSet<(i32, u16)> = (names.iter())
         .filter_map(|name| Some((name.pid?, name.event)))
         .collect();
-    let mut pids = input.surveys[host].pids.clone();
+    let mut pids = input.extents[host].pids.clone();
     pids.extend(names.iter().filter_map(|name| name.pid));
     let of = |pid: i32, name: &Name| Name {
         pid: Some(shifted(pid, shift)),

@@ -7,9 +7,9 @@ use arrow_select::interleave::interleave_record_batch;
 use undertick_format::read::Trace;
 use undertick_format::{TraceError, schema};
 
+use super::extent::kernel_rows;
 use super::merged_file::{Writer, outside};
 use super::rows::Change;
-use super::survey::kernel_rows;
 
 /// Rows passed to the Parquet writer at a time.
 const BATCH_ROWS: usize = 1 << 15;

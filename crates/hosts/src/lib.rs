@@ -7,12 +7,13 @@
 //! trace from several.
 //!
 //! Caveats: the maps are bounds under a stated wander of the rates. The manifest says how much
-//! they allow for ([`undertick_format::manifest::Merged`]).
+//! they allow for ([`undertick_format::manifest::HostMap::wander_ppm`]).
 
 pub mod align;
 mod combine;
 pub mod compare;
 pub mod exchanges;
+mod extent;
 mod kernel_rows;
 mod lines;
 pub mod merge;
@@ -21,4 +22,3 @@ mod packet;
 pub mod probe;
 mod rows;
 mod scale;
-mod survey;

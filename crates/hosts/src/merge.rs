@@ -15,9 +15,9 @@ use undertick_record::trace_dir::TraceDir;
 use super::align::{Alignment, HostClock, align};
 use super::combine;
 use super::exchanges::SyncFile;
+use super::extent::{Extent, extent, identity, kernel_rows};
 use super::merged_file::{Writer, outside};
 use super::rows::{Change, MOST_HOSTS, PIDS};
-use super::survey::{Survey, identity, kernel_rows, survey};
 
 /// What to merge.
 #[derive(Debug)]
@@ -44,13 +44,13 @@ pub fn merge(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     check(asked.traces)?;
-    let mut surveys = Vec::new();
+    let mut extents = Vec::new();
     for (place, trace) in asked.traces.iter().enumerate() {
-        surveys.push(survey(trace)?);
+        extents.push(extent(trace)?);
         progress(0.3 * (place + 1) as f64 / asked.traces.len() as f64);
     }
-    let clocks: Vec<HostClock> = (asked.traces.iter().zip(&surveys))
-        .map(|(trace, survey)| clock(trace, survey))
+    let clocks: Vec<HostClock> = (asked.traces.iter().zip(&extents))
+        .map(|(trace, extent)| clock(trace, extent))
         .collect();
     let (mut messages, notes) = exchanges(asked)?;
     messages.extend(asked.messages.iter().cloned());
@@ -62,7 +62,7 @@ pub fn merge(
         other => other,
     })?;
     TraceDir::make(out)?;
-    let written = write(asked, &surveys, alignment, notes, out, &mut |share| {
+    let written = write(asked, &extents, alignment, notes, out, &mut |share| {
         progress(0.3 + 0.7 * share);
     });
     if written.is_err() {
@@ -98,11 +98,11 @@ fn check(traces: &[Trace]) -> Result<(), TraceError> {
     Ok(())
 }
 
-fn clock(trace: &Trace, survey: &Survey) -> HostClock {
+fn clock(trace: &Trace, extent: &Extent) -> HostClock {
     let manifest = &trace.manifest;
     let name = format!("{} ({})", manifest.host.name, trace.dir().display());
     HostClock {
-        span: survey.span,
+        span: extent.span,
         ..HostClock::from_clock(name, identity(manifest), &manifest.clock)
     }
 }
@@ -150,13 +150,13 @@ fn exchanges(asked: &Merge<'_>) -> Result<(Vec<Messages>, Vec<String>), TraceErr
 
 fn write(
     asked: &Merge<'_>,
-    surveys: &[Survey],
+    extents: &[Extent],
     alignment: Alignment,
     notes: Vec<String>,
     out: &Path,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
-    let (shifts, too_many) = shifts(surveys);
+    let (shifts, too_many) = shifts(extents);
     if too_many {
         let mend = "have more rings together than numbers for them";
         return Err(TraceError::Usage(format!("these traces {mend}")));
@@ -171,7 +171,7 @@ fn write(
             .collect()
     };
     let mut parts = Vec::new();
-    if surveys.iter().any(|survey| survey.kernel_rows > 0) {
+    if extents.iter().any(|extent| extent.kernel_rows > 0) {
         let path = out.join(KERNEL_FILE);
         let mut writer = Writer::create(&path)?;
         super::kernel_rows::write(asked.traces, changes(), &mut writer)?;
@@ -197,7 +197,7 @@ fn write(
     parts.push(writer.finish(EVENTS_FILE, by_ring)?);
     let traces = combine::Input {
         traces: asked.traces,
-        surveys,
+        extents,
         shifts: &shifts,
     };
     let manifest = combine::manifest(&traces, alignment, notes, parts);
@@ -216,12 +216,12 @@ fn is_kernel(part: &Part) -> bool {
 
 /// Returns the numbers added to ring numbers and to process numbers, by host, and whether there
 /// are too many rings.
-fn shifts(surveys: &[Survey]) -> (Vec<(i32, i32)>, bool) {
+fn shifts(extents: &[Extent]) -> (Vec<(i32, i32)>, bool) {
     let mut rings = 0_i64;
-    let shifts = (surveys.iter().enumerate())
-        .map(|(host, survey)| {
+    let shifts = (extents.iter().enumerate())
+        .map(|(host, extent)| {
             let shift = (i32::try_from(rings).unwrap_or(i32::MAX), host as i32 * PIDS);
-            rings += i64::from(survey.last_ring) + 1;
+            rings += i64::from(extent.last_ring) + 1;
             shift
         })
         .collect();

@@ -12,6 +12,7 @@ use undertick_format::schema::merged_schema;
 use undertick_format::{TraceError, parquet_error};
 use undertick_record::output::{checksum, properties};
 
+/// Returns the error for a trace whose rows changed while it was merged.
 pub(super) fn outside(trace: &Trace) -> TraceError {
     TraceError::damaged(trace.dir(), "its rows changed while it was being merged")
 }

@@ -3,8 +3,8 @@
 //!
 //! **Method.** A survey uses the same measurements as the other commands. Clocks are audited as by
 //! `undertick clock`, and so is the speed of each CPU. The rest is a selection of the
-//! [primitives](undertick_experiment::primitives): the same scripts with chosen settings, performed and analysed
-//! by the same code. An interval therefore includes the differences between repetitions in fresh
+//! [primitives](undertick_experiment::primitives): the same scripts with chosen settings, performed
+//! and analysed by the same code. An interval therefore includes the differences between repetitions in fresh
 //! processes, which are spread over the survey.
 //!
 //! **Caveats.** No interval contains what drifts more slowly than a survey lasts.

@@ -151,7 +151,8 @@ pub(crate) fn remove(trace: &TraceDir) {
     trace.remove(ACCOUNTS_FILE);
 }
 
-/// When a process began, in the kernel's units: distinguishes it from another one with its id.
+/// Returns the start of a process, clock ticks since boot (field 22 of /proc/PID/stat); `None` if there
+/// is no such process. With its id it identifies the process.
 pub(crate) fn started(pid: i32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(") ")?;

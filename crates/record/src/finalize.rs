@@ -74,8 +74,8 @@ fn possible_times(manifest: &Manifest) -> RangeInclusive<i64> {
     from..=to
 }
 
-/// As `finish`, for events that were not recorded here, and where the rows of the kernel are in
-/// Parquet already.
+/// As [`finish`], for events that were not recorded here. `kernel` is the finished file with the
+/// kernel's rows, if there is one; `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// The disk refuses.

@@ -91,11 +91,12 @@ fn checksum_of(mut file: File, path: &Path) -> Result<(u64, u32), TraceError> {
     }
 }
 
-/// Stores all columns as differences, packed to the bits they need: a run of equal values takes
+/// Returns the options of all Parquet files of a trace: all columns are stored as differences, packed to the bits they need: a run of equal values takes
 /// almost no space, few different values take a few bits, and no decoder is faster. (Plain values
 /// under zstd took a fifth of a report's time, dictionaries half of that of writing.) Zstd on
 /// times and payloads saves up to half of the file. The statistics say which columns have one
 /// value: these are not read.
+#[must_use]
 pub fn properties() -> WriterProperties {
     let zstd = Compression::ZSTD(ZstdLevel::try_new(1).expect("level 1 exists"));
     let builder = WriterProperties::builder()

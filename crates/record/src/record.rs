@@ -106,7 +106,11 @@ fn ignore_file_limit() {
     }
 }
 
-/// Starts to watch for signals; the result returns those that arrive from now on.
+/// Starts to watch for signals; the result returns those that arrive from now on. From then on a write
+/// beyond the file size limit is an error (SIGXFSZ is ignored).
+///
+/// # Errors
+/// A signal cannot be watched.
 pub fn watch_signals(signals: &[libc::c_int]) -> Result<SignalsInfo<WithOrigin>, TraceError> {
     ignore_file_limit();
     SignalsInfo::<WithOrigin>::new(signals)

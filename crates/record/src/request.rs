@@ -1,4 +1,4 @@
-//! What a recording is asked to do, and what it tells while it runs.
+//! The request for a recording, and the progress that it reports.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -19,8 +19,7 @@ use undertick_format::manifest::{
 use undertick_format::{TraceError, parquet_error};
 use undertick_ring::{Kind, Record};
 
-use crate::finalize::remove_empty;
-use crate::finalize::{self};
+use crate::finalize::{self, remove_empty};
 use crate::output::properties;
 use crate::trace_dir::TraceDir;
 

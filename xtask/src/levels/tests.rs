@@ -20,6 +20,11 @@ fn a_dependency_that_is_not_down_is_named() {
     assert_eq!(found, [("a".into(), 0), ("b".into(), 0), ("c".into(), 1)]);
     let good = crates(&[("a", &[]), ("b", &[]), ("c", &["a", "b"])]);
     assert_eq!(against(&found, &good), Vec::<String>::new());
+    let beside = crates(&[("a", &["xtask"]), ("b", &[]), ("c", &[])]);
+    assert_eq!(
+        against(&found, &beside),
+        ["a (level 0) depends on xtask, which has no level"]
+    );
     let upward = crates(&[("a", &["c"]), ("b", &[]), ("c", &[])]);
     let same = crates(&[("a", &["b"]), ("b", &[]), ("c", &[])]);
     for (crates, other) in [(upward, "c (level 1)"), (same, "b (level 0)")] {

@@ -268,6 +268,42 @@ fn records_far_from_others_may_cost_more() {
     assert_eq!(inner(Inner::NONE, 0, 1e6), [0.0, 0.0, 0.0]);
 }
 
+/// A sampled span of 2 [1, 3] ns that is executed 9 times inside, with one record of 9 [8, 11] ns more:
+/// 27 ns. Ten things in 4 us lie 400 ns apart, so that 21 and 51 ns are added to the upper bounds; they
+/// would lie 4 us apart if executions did not count. In place, what was not switched has its part.
+#[test]
+fn executions_of_sampled_spans_far_from_others_may_cost_more() {
+    let mut c = calibration();
+    c.sampled = Some(SampledCost {
+        span: c.plain.clone(),
+        counted_ns: estimate(2.0, 1.0, 3.0),
+        record_ns: estimate(9.0, 8.0, 11.0),
+    });
+    c.sparse = Some(SparseCost {
+        event_ns: estimate(20.0, 10.0, 30.0),
+        span_ns: estimate(40.0, 20.0, 60.0),
+        ordered_ns: estimate(50.0, 40.0, 80.0),
+    });
+    let table = CostTable::new(&c, Recorded::ByHand, 0.4);
+    let mut one = sample(Ends::Ordered, 0, [0; 2]);
+    one.sampling.inside = 9;
+    one.sampling.records = 1;
+    let mut costs = Costs::default();
+    costs.add(&one, table.subtracted_from(&one));
+    let above = |mean_ns: f64, in_place| costs.inner_for(&table, mean_ns, in_place).above;
+    assert!((above(1000.0, None) - (9.0 + 2.0)).abs() < 1e-9);
+    let far = above(4000.0, None);
+    assert!((far - (9.0 * 22.0 + 53.0)).abs() < 1e-9, "{far}");
+    // Half of the records were switched.
+    let in_place = InPlace {
+        cost: Cost::default(),
+        points: 0.5,
+        on: 1.0,
+    };
+    let half = above(4000.0, Some(in_place));
+    assert!((half - (9.0 * 22.0 + 53.0 / 2.0)).abs() < 1e-9, "{half}");
+}
+
 /// Ten executions of 2 [1, 3] ns according to records, with points on during half of the samples:
 /// twenty in truth. Without switched points they are ten.
 #[test]

@@ -83,7 +83,12 @@ pub fn measure(
         ("a recorded function", &found.span.dosed_ns),
         ("a record of a function inside a span", &found.inner_ns),
     ] {
-        super::believe(what, cost, beside.plain.empty_ns.value)?;
+        super::believe(
+            what,
+            cost.value,
+            beside.plain.empty_ns.value,
+            super::MOST_PAIRS,
+        )?;
     }
     Ok(found)
 }

@@ -68,7 +68,7 @@ pub(super) fn of_looks(
 
 /// If the means of spans around nothing have a half-width above this, ns, the machine is too busy.
 pub(super) const BUSY_NS: f64 = 1.5;
-/// A cost has changed if a check differs by this many half-widths. By chance one of thirteen
+/// A cost has changed if a check differs by this many half-widths. By chance one of seventeen
 /// figures does so in one of some hundred checks.
 const FAR: f64 = 2.0;
 /// Share by which costs change within seconds on a machine that is loaded for a while (18.5 to 19.9

@@ -168,7 +168,7 @@ impl Samples {
     }
 
     /// The difference between the mean spans of `with` and of `without` in each pass that has both,
-    /// ticks. A pass takes tens of microseconds, so both are measured at the same speed of the
+    /// ticks. A pass takes tens of microseconds, or a few hundred, so both are measured at the same speed of the
     /// core. Where that speed changes, medians of all spans may come from different speeds.
     fn differences(&self, with: Key, without: Key) -> Vec<f64> {
         let mut passes = vec![[Sum::default(); 2]; self.passes.len()];

@@ -1,4 +1,4 @@
-use undertick_format::manifest::SpanCost;
+use undertick_format::manifest::{SpanCost, SparseCost};
 
 use super::costs::{hull, least_dose, together};
 use super::look::of_looks;
@@ -90,6 +90,32 @@ fn a_cost_that_cannot_be_is_refused() {
     ] {
         let error = check(&calibration(plain, event)).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");
+    }
+}
+
+/// Far from others, a record may take up to 20 times the 20 ns of two readings.
+#[test]
+fn a_record_far_from_others_has_a_bound() {
+    let with = |most: f64| {
+        let cost = |hi: f64| Estimate {
+            interval: Interval::new(0.0, hi),
+            ..ns(30.0, 1.0)
+        };
+        let mut found = calibration(12.0, 5.0);
+        found.sparse = Some(SparseCost {
+            event_ns: cost(90.0),
+            span_ns: cost(most),
+            ordered_ns: cost(90.0),
+        });
+        found
+    };
+    check(&with(400.0)).unwrap();
+    for most in [400.1, f64::NAN] {
+        let error = check(&with(most)).unwrap_err().to_string();
+        assert!(
+            error.contains("a record of a span far from others"),
+            "{error}"
+        );
     }
 }
 

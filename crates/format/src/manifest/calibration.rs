@@ -26,8 +26,8 @@ pub struct Calibration {
     /// absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner_off_ns: Option<Estimate>,
-    /// What records inside a span add to it where the code does much between two of them; absent in
-    /// older traces.
+    /// Cost of records inside a span where about a microsecond of other code is executed between two
+    /// records; only its upper bounds are used. Absent in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sparse: Option<SparseCost>,
     /// Cost of functions that the compiler's hooks record; measured where some are recorded.
@@ -123,16 +123,16 @@ impl FunctionCost {
     }
 }
 
-/// What a record inside a span adds to it where the program executes around a microsecond of other
-/// code between two records: a part of the recorder's code and data has then left the nearest caches
-/// and the predictors.
+/// Cost of records inside a span, ns, where about a microsecond of other code is executed between two
+/// records: the recorder's code and data and the program's have then evicted each other from the
+/// nearest caches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SparseCost {
-    /// One event.
+    /// Added by one event, ns.
     pub event_ns: Estimate,
-    /// One begin, end or next of a plain span.
+    /// Added by one begin, end or next of a plain span, ns.
     pub span_ns: Estimate,
-    /// One serialised record.
+    /// Added by one serialised record, ns.
     pub ordered_ns: Estimate,
 }
 

@@ -1,7 +1,8 @@
 //! Evaluates lines from knot to knot, in whole ticks.
 
-/// Applies the map to a reading: the reading of the first host's clock and its half-width; `None` outside of the knots. The result never falls while
-/// `local` rises.
+/// Returns the first host's reading and the half-width of its error, both in ticks of the first host,
+/// when this host's clock shows `local`. `None` outside of the knots, which are `[local, first host's
+/// reading, half-width]`, ascending. The reading never falls while `local` rises.
 #[must_use]
 pub fn at(knots: &[[i64; 3]], local: i64) -> Option<(i64, i64)> {
     let after = knots.partition_point(|knot| knot[0] < local);
@@ -78,8 +79,8 @@ impl<'a> Cursor<'a> {
         Self { knots, line: None }
     }
 
-    /// The reading of the first host's clock, rounded down; that of the nearest line outside of the
-    /// map. `None` without knots.
+    /// Returns the first host's reading when this host's clock shows `local`, both in ticks, rounded
+    /// down; `None` outside of the knots.
     pub fn ts_at(&mut self, local: i64) -> Option<i64> {
         if let Some(ts) = self.line.and_then(|line| line.ts_at(local)) {
             return Some(ts);

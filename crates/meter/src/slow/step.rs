@@ -108,6 +108,9 @@ struct Partner {
 
 impl Worker {
     /// Calibrates the work; starts the partner if messages are exchanged.
+    ///
+    /// # Errors
+    /// The partner cannot be started, or there is no clock for a step that needs one.
     pub fn new(steps: &[Step]) -> std::io::Result<Self> {
         let partner = if steps.contains(&Step::Message) {
             Some(Partner::start()?)

@@ -74,8 +74,8 @@ impl Speeds {
     }
 }
 
-/// How much faster the fastest CPU is than the slowest, from this many visits to each; `None` with
-/// one CPU, or without a counter.
+/// Returns by what share the fastest CPU is faster than the slowest, from this many visits to each, with
+/// an interval of `level`; `None` with one CPU, or without a counter.
 pub fn spread_of_cpus(visits: usize, level: f64) -> Option<Estimate> {
     let mut speeds = Speeds::new();
     (0..visits).for_each(|_| speeds.visit());

@@ -67,8 +67,9 @@ pub fn passes(
         .collect())
 }
 
-/// Every sample of a step in every repetition of these, with its cause if it is over ten times the
-/// minimum.
+/// Returns every sample of a step, one [`Samples`] for each of the repetitions in their order, each
+/// sample with its cause if it is over ten times the minimum. `process` and `step` are indices into the
+/// plan.
 ///
 /// # Errors
 /// The trace cannot be read, or is not that of these repetitions.

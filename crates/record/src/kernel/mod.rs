@@ -8,8 +8,8 @@
 //! crash only cuts short. When the recording ends, the records are put in order of time, on the
 //! trace clock, and separated by thread. They are stored as rows with mode 1 in `kernel.parquet`.
 //!
-//! **Caveats.** The bound on the times is in the manifest ([`undertick_format::manifest::Kernel`]), as are
-//! losses, and sources that could not be used. Programs that write to another session are not
+//! **Caveats.** The bound on the times is in the manifest
+//! ([`undertick_format::manifest::Kernel`]), as are losses, and sources that could not be used. Programs that write to another session are not
 //! distinguished from this one.
 
 mod compare;

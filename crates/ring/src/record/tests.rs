@@ -1,6 +1,6 @@
 use super::*;
 
-/// Bytes calculated by hand from docs/format.md; `VECTORS` in the tests of `trace` keep the C
+/// Bytes calculated by hand from docs/format.md; `VECTORS` in crates/record/tests/recording.rs keep the C
 /// header equal to them.
 #[test]
 fn a_record_has_the_bytes_of_the_format() {

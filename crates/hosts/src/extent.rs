@@ -1,4 +1,4 @@
-//! What a trace holds, before it is merged.
+//! The extent of a trace before merging: its span of time, processes, rings and kernel rows.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use undertick_format::{TraceError, schema};
 
 /// Figures of a trace that are found by reading its rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct Extent {
     /// First and last reading.
     pub(super) span: Option<(i64, i64)>,
     /// Its processes.
@@ -23,10 +23,11 @@ pub(super) struct Survey {
     pub(super) kernel_rows: u64,
 }
 
-pub(super) fn survey(trace: &Trace) -> Result<Survey, TraceError> {
-    let mut survey = Survey {
+/// Reads all rows of a trace.
+pub(super) fn extent(trace: &Trace) -> Result<Extent, TraceError> {
+    let mut extent = Extent {
         last_ring: -1,
-        ..Survey::default()
+        ..Extent::default()
     };
     for batch in trace.batches() {
         let batch = batch?;
@@ -36,23 +37,23 @@ pub(super) fn survey(trace: &Trace) -> Result<Survey, TraceError> {
             .as_primitive::<Int64Type>()
             .values();
         for &t in ts {
-            let (lo, hi) = survey.span.unwrap_or((t, t));
-            survey.span = Some((lo.min(t), hi.max(t)));
+            let (lo, hi) = extent.span.unwrap_or((t, t));
+            extent.span = Some((lo.min(t), hi.max(t)));
         }
         let mut last = 0;
         for &pid in i32s(schema::PID) {
             if pid != last && pid > 0 {
-                survey.pids.insert(pid);
+                extent.pids.insert(pid);
             }
             last = pid;
         }
         let rings = i32s(schema::RING).iter().copied();
-        survey.last_ring = rings.fold(survey.last_ring, i32::max);
-        survey.kernel_rows += kernel_rows(&batch) as u64;
+        extent.last_ring = rings.fold(extent.last_ring, i32::max);
+        extent.kernel_rows += kernel_rows(&batch) as u64;
     }
     let rings = trace.manifest.rings.iter();
-    survey.last_ring = rings.map(|ring| ring.ring).fold(survey.last_ring, i32::max);
-    survey.pids.extend(
+    extent.last_ring = rings.map(|ring| ring.ring).fold(extent.last_ring, i32::max);
+    extent.pids.extend(
         trace
             .manifest
             .rings
@@ -60,9 +61,10 @@ pub(super) fn survey(trace: &Trace) -> Result<Survey, TraceError> {
             .map(|ring| ring.pid)
             .filter(|pid| *pid > 0),
     );
-    Ok(survey)
+    Ok(extent)
 }
 
+/// Returns the identity of a trace's clock.
 pub(super) fn identity(manifest: &Manifest) -> ClockIdentity {
     (manifest.hosts.first()).map_or_else(
         || ClockIdentity {
