@@ -3,8 +3,9 @@
 use undertick_units::{Estimate, Interval};
 
 use crate::batches::batch_size;
+use crate::inflation::FEW;
 use crate::long_run::{SpreadOfMean, spread_of_mean, student};
-use crate::sample::{FEW, TOO_SHORT, too_skewed};
+use crate::sample::{TOO_SHORT, too_skewed};
 use crate::skewed::{FEWEST, Shape, mend_cumulants};
 
 /// The mean of numbers in their order, with the cumulants of its error. The cumulants of sums and

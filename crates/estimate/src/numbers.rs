@@ -3,9 +3,10 @@
 use undertick_units::{Estimate, Interval};
 
 use crate::batches::batch_size;
+use crate::inflation::inflation;
 use crate::mean::MeanOf;
 use crate::quantile::{binomial_ranks, interpolated};
-use crate::sample::{TOO_SHORT, inflation, widened_ranks};
+use crate::sample::{TOO_SHORT, widened_ranks};
 
 /// Numbers in the order in which they were measured.
 ///
@@ -116,7 +117,7 @@ impl Numbers {
 
     /// Returns how much more the share of numbers up to `value` scatters between batches than that
     /// of independent ones.
-    fn inflation(&self, value: f64, level: f64) -> Option<crate::sample::Inflation> {
+    fn inflation(&self, value: f64, level: f64) -> Option<crate::inflation::Inflation> {
         let size = batch_size(self.values.len());
         let shares: Vec<f64> = (self.values.chunks_exact(size))
             .map(|chunk| chunk.iter().filter(|&&x| x <= value).count() as f64 / size as f64)

@@ -4,13 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::batches::Batches;
 use crate::histogram::SignedHistogram;
+use crate::marks::Mark;
 use crate::moments::Moments;
 use crate::sample::Sample;
 use crate::strata::{LEAST, Strata};
 use crate::stretches::Stretches;
-
-/// Quantiles whose autocorrelation is watched while the series passes.
-pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// Number of values handled at a time: enough for tight loops, 4 KiB.
 const CHUNK: usize = 512;
@@ -34,41 +32,6 @@ pub struct Series {
     pub(crate) stretches: Stretches,
     /// Series before this one; `sums` and `marks` belong to this one only.
     pub(crate) closed: Option<Box<Strata>>,
-}
-
-/// The indicator `x <= threshold` of a quantile, in batches.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Mark {
-    pub(crate) p: f64,
-    pub(crate) threshold: i64,
-    pub(crate) below: Batches<u64>,
-}
-
-impl Mark {
-    /// Places a mark at each of [`QUANTILES`].
-    fn at_all(histogram: &SignedHistogram) -> Vec<Self> {
-        (QUANTILES.iter().zip(histogram.quantiles(QUANTILES)))
-            .map(|(&p, threshold)| Self {
-                p,
-                threshold,
-                below: Batches::new(),
-            })
-            .collect()
-    }
-
-    /// Returns the share of the batched values not above the threshold.
-    pub(crate) fn share(&self) -> f64 {
-        let sums = self.below.sums();
-        let n = sums.len() as f64 * self.below.size() as f64;
-        sums.iter().sum::<u64>() as f64 / n
-    }
-
-    /// Returns whether the threshold has drifted so far from the quantile that its correlation says
-    /// little about the quantile's.
-    fn is_stale(&self) -> bool {
-        let above = (1.0 - self.share()) / (1.0 - self.p);
-        !(0.5..=1.5).contains(&above)
-    }
 }
 
 /// Values that lie close together, as offsets from the smallest of them: in 32 bits four are

@@ -9,9 +9,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::batches::Batches;
+use crate::inflation::inflation;
 use crate::long_run::{SpreadOfMean, spread_of_mean};
-use crate::sample::inflation;
-use crate::series::{Mark, QUANTILES};
+use crate::marks::{Mark, QUANTILES};
 
 /// Number of values below which a series is not closed but continues with the next one.
 pub(crate) const LEAST: u64 = 512;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::marks::QUANTILES;
 
 #[test]
 fn a_shift_is_the_series_of_shifted_values() {
