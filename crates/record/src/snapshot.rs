@@ -227,8 +227,6 @@ fn make(
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let unix_ns = now.map_or(0, |now| now.as_nanos() as i64);
     manifest.duration_ns = Some(unix_ns - manifest.started_unix_ns);
-    let clock = manifest.clock.name.parse::<ClockId>().ok();
-    manifest.clock.anchors.extend(clock.and_then(anchor));
     kernel::raw::copy(trace, out)?;
 
     let written = accounts::read(trace);
@@ -258,6 +256,10 @@ fn make(
         (manifest.sampled).extend(sampled::of_ring(ring.map.number, &ring.map.memory()));
     }
     raw.flush().map_err(failed())?;
+    // After the last copy: on a busy machine a ring may be copied again and again for longer than
+    // events may lie after the last anchor.
+    let clock = manifest.clock.name.parse::<ClockId>().ok();
+    manifest.clock.anchors.extend(clock.and_then(anchor));
     manifest.sampled.sort_by_key(|s| (s.ring, s.event));
     let (names, mut threads) = names::read(session);
     let known: HashSet<(i32, i32)> = manifest.rings.iter().map(|r| (r.pid, r.tid)).collect();
