@@ -65,7 +65,7 @@ impl Drop for Program {
 }
 
 fn source(dir: &Path) -> Command {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace/tests/programs/attach.c");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/tests/programs/attach.c");
     let text = std::fs::read_to_string(path).unwrap();
     Command::new(compile(dir, "attach", &text, &[]))
 }

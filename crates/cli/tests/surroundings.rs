@@ -72,7 +72,10 @@ fn open_to_all() -> tempfile::TempDir {
 fn as_nobody(dir: &Path, command: &Command) -> Command {
     let copy = dir.join("undertick");
     if !copy.exists() {
-        fs::copy(UNDERTICK, &copy).unwrap();
+        // By another process: a child of a test beside this one would inherit the open copy, which
+        // could then not be executed.
+        let copied = Command::new("cp").arg(UNDERTICK).arg(&copy).status();
+        assert!(copied.unwrap().success());
     }
     let mut other = Command::new(copy);
     other.args(command.get_args()).uid(NOBODY).gid(NOBODY);
