@@ -14,8 +14,8 @@ use crate::stretches::Stretches;
 const CHUNK: usize = 512;
 
 /// A summary of a series of ticks: moments, histogram, batch sums, and pieces of the series as they
-/// arrived. For each of [`QUANTILES`] it also has the number of values not above a threshold near
-/// it, per batch.
+/// arrived. For each of [`QUANTILES`](crate::QUANTILES) it also has the number of values not above a
+/// threshold near it, per batch.
 ///
 /// Memory: about 56 KiB and that of the histogram, however long the series.
 ///
