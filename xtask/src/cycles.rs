@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::run::{output, root};
+use crate::run::{command, output, root};
 
 /// Modules of all crates that may lie in cycles of more than two: 17 of `analyze`, 10 of `undertick`.
 const MOST_MODULES: usize = 27;
@@ -18,7 +18,7 @@ type Uses = BTreeMap<String, BTreeSet<String>>;
 /// Checks the crates of the workspace.
 pub fn check() -> Result<(), String> {
     let crates = root().join("crates");
-    let listed = output(crate::run::command(&["git", "ls-files", "crates"]))?;
+    let listed = output(command(&["git", "ls-files", "crates"]))?;
     let mut by_crate: BTreeMap<&str, Vec<(&str, PathBuf)>> = BTreeMap::new();
     for line in listed.lines() {
         let file = line.strip_prefix("crates/").unwrap_or(line);

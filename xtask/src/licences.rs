@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use crate::run::{command, output};
-
 const ALLOWED: [&str; 10] = [
     "MIT",
     "Apache-2.0",
@@ -17,16 +15,8 @@ const ALLOWED: [&str; 10] = [
     "0BSD",
 ];
 
-/// Checks all packages of the lock file.
-pub fn check() -> Result<(), String> {
-    let text = output(command(&[
-        "cargo",
-        "metadata",
-        "--format-version",
-        "1",
-        "--locked",
-    ]))?;
-    let metadata: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+/// Checks all packages of the lock file, from the output of `cargo metadata`.
+pub fn check(metadata: &Value) -> Result<(), String> {
     let packages = metadata["packages"]
         .as_array()
         .ok_or("cargo metadata has no packages")?;

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::run::{self, command, exists, output};
 use crate::{cycles, levels, licences, page};
 
@@ -33,8 +35,9 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
     ]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run::run(doc)?;
-    licences::check()?;
-    levels::check()?;
+    let metadata = metadata()?;
+    licences::check(&metadata)?;
+    levels::check(&metadata)?;
     cycles::check()?;
     page::licences()?;
     compiled_once()?;
@@ -61,6 +64,12 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
         check.extend(["-p", package]);
     }
     run::run(command(&check))
+}
+
+/// What cargo knows of all packages of the lock file.
+fn metadata() -> Result<Value, String> {
+    let words = ["cargo", "metadata", "--format-version", "1", "--locked"];
+    serde_json::from_str(&output(command(&words))?).map_err(|e| e.to_string())
 }
 
 /// Checks that the wheel requests the same features as the workspace's tests. A crate is compiled

@@ -61,6 +61,7 @@ fn dependencies_of_tests_do_not_count() {
             {"name": "serde", "kind": null, "path": null},
         ]},
         {"name": "undertick", "dependencies": []},
+        {"name": "serde", "source": "registry", "dependencies": []},
         {"name": "xtask", "dependencies": [needed("undertick", None)]},
     ]});
     let expected = crates(&[("c", &["a", "b"]), ("undertick", &[])]);

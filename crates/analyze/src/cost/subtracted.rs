@@ -6,7 +6,7 @@ use undertick_estimate::Cost;
 
 use super::POINT;
 use super::read::{ENDS, Ends, Inner};
-use super::table::{CostTable, Taken};
+use super::table::{CostTable, InnerCosts, Taken};
 use crate::pair_correction::DRIFT_ERROR;
 use crate::tally::Sample;
 
@@ -167,9 +167,8 @@ impl Costs {
         if records == 0.0 {
             return Cost::default();
         }
-        let mut table = table.clone();
-        table.inner = table.inner.spaced(&table.sparse, mean_ns / records);
-        self.inner(&table, in_place)
+        let inner = table.inner.spaced(&table.sparse, mean_ns / records);
+        self.inner_by(&inner, in_place)
     }
 
     /// Mean number of records inside.
@@ -181,17 +180,22 @@ impl Costs {
 
     /// Mean cost per sample of the records inside, ns.
     pub(crate) fn inner(&self, table: &CostTable, in_place: Option<InPlace>) -> Cost {
+        self.inner_by(&table.inner, in_place)
+    }
+
+    /// As [`Self::inner`], with these costs.
+    fn inner_by(&self, each: &InnerCosts, in_place: Option<InPlace>) -> Cost {
         let n = self.n().max(1) as f64;
         let calibrated = [
-            (table.inner.span, self.inner_spans),
-            (table.inner.event, self.inner_events),
-            (table.inner.ordered, self.inner_ordered),
-            (table.inner.sampled, self.inner_sampled),
+            (each.span, self.inner_spans),
+            (each.event, self.inner_events),
+            (each.ordered, self.inner_ordered),
+            (each.sampled, self.inner_sampled),
         ];
         // Missing records leave no uncertainty.
         let calibrated = (calibrated.into_iter())
             .filter(|&(_, count)| count > 0)
-            .map(|(each, count)| each.times(count as f64 / n))
+            .map(|(cost, count)| cost.times(count as f64 / n))
             .fold(Cost::default(), Cost::and);
         let records = self.inner_records();
         let recorded = match in_place {
@@ -202,8 +206,8 @@ impl Costs {
                 // during which they were on, so the measured cost is too small by that.
                 let points = found.points / found.on;
                 let ordered = self.inner_ordered as f64 / self.n().max(1) as f64 / records;
-                let off = (table.inner.off.times(points * (1.0 - ordered)))
-                    .and(table.inner.off_ordered.times(points * ordered));
+                let off = (each.off.times(points * (1.0 - ordered)))
+                    .and(each.off_ordered.times(points * ordered));
                 (calibrated.times(1.0 - switched)).and(found.cost).and(off)
             }
             _ => calibrated,
@@ -211,14 +215,14 @@ impl Costs {
         // Executions are counted while points are switched off, too, but records report only
         // those that were counted while they were on.
         let on = in_place.map_or(1.0, |found| found.on);
-        recorded.and(self.counting(table).times(1.0 / on))
+        recorded.and(self.counting(each).times(1.0 / on))
     }
 
     /// Mean cost per sample of counting the sampled spans inside that records report, ns.
-    pub(super) fn counting(&self, table: &CostTable) -> Cost {
+    fn counting(&self, each: &InnerCosts) -> Cost {
         match self.inner_counted {
             0 => Cost::default(),
-            counted => (table.inner.counted).times(counted as f64 / self.n().max(1) as f64),
+            counted => (each.counted).times(counted as f64 / self.n().max(1) as f64),
         }
     }
 

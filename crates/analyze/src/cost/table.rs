@@ -15,7 +15,7 @@ pub(crate) struct CostTable {
     /// Costs by [`Ends`], ns.
     pub(super) spans: [Cost; ENDS],
     pub(super) inner: InnerCosts,
-    pub(super) sparse: SparseCosts,
+    pub(super) sparse: SparseExcess,
     /// Costs by [`Ends`], without inner readings, whole ticks.
     pub(super) bare: [i64; ENDS],
     fixed: [i64; ENDS],
@@ -51,7 +51,7 @@ pub(super) struct InnerCosts {
 /// Excess of the upper bound of a record's cost far from other records over that in loops, ns. It is
 /// also applied to functions and sampled spans, for which it was not measured.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SparseCosts {
+pub(super) struct SparseExcess {
     event: f64,
     span: f64,
     ordered: f64,
@@ -60,14 +60,14 @@ pub(super) struct SparseCosts {
 /// Records this close to each other, ns, have the costs of [`InnerCosts`]: the steps in which these
 /// are measured take some tens of nanoseconds, with a record 100 at most.
 const CLOSE_NS: f64 = 100.0;
-/// Records this far from each other, ns, may cost as much as [`SparseCosts`] say: this is less than
+/// Records this far from each other, ns, may cost as much as [`SparseExcess`] say: this is less than
 /// the shortest step in which that is measured, so that the bound is not narrow too long.
 const FAR_NS: f64 = 400.0;
 
 impl InnerCosts {
     /// The costs with the upper bounds that hold where a record comes every `spacing_ns`. The values
     /// stay: how records are spaced inside a sample is not known, only how many there are.
-    pub(super) fn spaced(self, sparse: &SparseCosts, spacing_ns: f64) -> Self {
+    pub(super) fn spaced(self, sparse: &SparseExcess, spacing_ns: f64) -> Self {
         let far = ((spacing_ns - CLOSE_NS) / (FAR_NS - CLOSE_NS)).clamp(0.0, 1.0);
         let raised = |cost: Cost, by: f64| Cost {
             above: cost.above + far * by,
@@ -168,7 +168,7 @@ impl CostTable {
             },
             spans,
             inner,
-            sparse: SparseCosts::default(),
+            sparse: SparseExcess::default(),
             ns_per_tick,
             disagree: [false; ENDS],
             pair_correction: None,
@@ -228,7 +228,7 @@ impl CostTable {
                 let (far, most) = (cost(far), close.value + close.above);
                 (far.value + far.above - most).max(0.0)
             };
-            SparseCosts {
+            SparseExcess {
                 event: beyond(&sparse.event_ns, event),
                 span: beyond(&sparse.span_ns, inner_by_hand),
                 ordered: beyond(&sparse.ordered_ns, inner.ordered),
