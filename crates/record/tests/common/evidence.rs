@@ -170,7 +170,9 @@ pub fn assert_sound(recorded: &Recorded) {
     assert_eq!(
         (balance.missing_in, balance.missing_out),
         (0, 0),
-        "{balance:?}"
+        "{balance:?} {:?} {:?}",
+        kernel.comparison,
+        kernel.sources
     );
     // Only the program's processes have rows: no other process, nor the recorder.
     let of_program = |pid: i32| {
