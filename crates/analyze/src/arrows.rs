@@ -6,10 +6,9 @@ use undertick_format::arrows::ArrowEnd;
 use undertick_format::read::Trace;
 
 use crate::columns::Columns;
-use crate::error::Error;
+use crate::error::{Error, Failed};
 use crate::matching::Row;
 use crate::names::Names;
-use crate::parallel::Failed;
 use crate::rules::{Action, Rule, actions, rules};
 use crate::table::{Matching, Table};
 

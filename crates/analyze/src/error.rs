@@ -1,6 +1,7 @@
 //! Errors in options and input.
 
 use thiserror::Error;
+use undertick_format::TraceError;
 
 use crate::table::TableError;
 
@@ -52,4 +53,15 @@ pub enum Error {
         /// Passes finished.
         done: usize,
     },
+}
+
+/// Why a trace could not be analysed.
+#[derive(Debug, Error)]
+pub enum Failed {
+    /// It cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// It does not allow the requested analysis.
+    #[error(transparent)]
+    Analysis(#[from] Error),
 }

@@ -1,25 +1,29 @@
 //! State that all rings share while the events pass: interval tallies, slices of time, and which
 //! event feeds which.
 
+mod tallying;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use undertick_document::IntervalKind;
 
+use crate::cells::{Cell, Family, NEW_CELL, TOO_MANY, UNSEEN};
+use crate::clocks::Clocks;
 use crate::cost::CostTable;
 use crate::evidence::{Evidence, SampleCauses};
-use crate::fast_path::Waiting;
-use crate::hosts::Clocks;
 use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
 use crate::perturbation::Perturbation;
 use crate::rules::{Action, Rule, actions};
+use crate::sample::Sample;
 use crate::slices::Slices;
 use crate::span_rows::{Dropped, SpanRow, SpanRows};
 use crate::table::Table;
-use crate::tally::{Dropping, Parent, Sample, Tally};
+use crate::tally::{Dropping, Parent, Tally};
+use crate::waiting::Waiting;
 
 /// Most intervals, and most frequencies. Long ones take about 100 KiB each; further names are
 /// counted, not analysed.
@@ -31,60 +35,6 @@ pub(crate) const MOST_LASTS: usize = 1 << 22;
 /// Programs choose event numbers, and a few high ones in each of many processes must not cost a
 /// table each.
 const MOST_CELLS_IN_TABLES: usize = 1 << 22;
-
-/// Place of an event that has not been seen yet.
-pub(crate) const UNSEEN: u32 = u32::MAX;
-/// Place of an event beyond [`MOST_NAMES`].
-pub(crate) const TOO_MANY: u32 = u32::MAX - 1;
-
-/// The destinations of the rows of one event.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cell {
-    pub(crate) span: u32,
-    pub(crate) pair: u32,
-    pub(crate) period: u32,
-    /// Index into [`crate::ring::Ring::last`].
-    pub(crate) instant: u32,
-    /// Row of counts.
-    pub(crate) counted: u32,
-    /// Actions of the table.
-    pub(crate) actions: u32,
-}
-
-const NEW_CELL: Cell = Cell {
-    span: UNSEEN,
-    pair: UNSEEN,
-    period: UNSEEN,
-    instant: UNSEEN,
-    counted: UNSEEN,
-    actions: UNSEEN,
-};
-
-/// The kind of an event's interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) enum Family {
-    Span,
-    Pair,
-    Period,
-}
-
-impl Family {
-    fn kind(self) -> IntervalKind {
-        match self {
-            Self::Span => IntervalKind::Nested,
-            Self::Pair => IntervalKind::Pair,
-            Self::Period => IntervalKind::Period,
-        }
-    }
-
-    fn suffix(self) -> &'static str {
-        match self {
-            Self::Span => "",
-            Self::Pair => " (pair)",
-            Self::Period => " (period)",
-        }
-    }
-}
 
 /// The source of pairs of readings for samples that carry none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,26 +3,18 @@
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 use undertick_format::rows::RowsOfRing;
-use undertick_format::schema::Kind;
 
-use crate::cost::{Ends, Inner, Reading};
+use crate::cells::UNSEEN;
 use crate::fast_path;
-use crate::match_context::{MOST_LASTS, MatchContext, UNSEEN};
+use crate::kinds::{BEGIN, BEGIN_ORDERED, END, END_ORDERED, GAP, INSTANT, NEXT, PAIR};
+use crate::match_context::{MOST_LASTS, MatchContext};
 use crate::messages::{Boundary, Message};
+use crate::reading::{Ends, Inner, Reading};
 use crate::ring::{Edge, Last, Open, Ring};
 use crate::rules::Action;
-use crate::sampled::Sampling;
+use crate::sample::{Sample, Sampling};
 use crate::table::{Matching, Table};
-use crate::tally::{Parent, Sample};
-
-pub(crate) const INSTANT: i8 = Kind::Instant as i8;
-pub(crate) const BEGIN: i8 = Kind::Begin as i8;
-pub(crate) const END: i8 = Kind::End as i8;
-const NEXT: i8 = Kind::Next as i8;
-const PAIR: i8 = Kind::Pair as i8;
-const BEGIN_ORDERED: i8 = Kind::BeginOrdered as i8;
-const END_ORDERED: i8 = Kind::EndOrdered as i8;
-const GAP: i8 = Kind::Gap as i8;
+use crate::tally::Parent;
 
 /// Counts of the rows themselves.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]

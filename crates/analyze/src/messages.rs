@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{Ends, Reading};
+use crate::reading::{Ends, Reading};
 use crate::spool::{Spool, Words};
 
 /// Most unmatched boundaries of one key that wait; with more, the newest is dropped and counted.

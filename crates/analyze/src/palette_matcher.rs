@@ -7,12 +7,14 @@
 use undertick_format::palette_block::PaletteBlock;
 use undertick_format::rows::Key;
 
-use crate::cost::{Inner, Reading};
-use crate::fast_path::{FastSample, MOST, Samples, is_fast_sample};
-use crate::match_context::{MatchContext, TOO_MANY};
-use crate::matching::{BEGIN, END, INSTANT};
+use crate::cells::TOO_MANY;
+use crate::fast_path::is_fast_sample;
+use crate::kinds::{BEGIN, END, INSTANT};
+use crate::match_context::MatchContext;
+use crate::reading::{Inner, Reading};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::tally::Parent;
+use crate::waiting::{FastSample, MOST, Samples};
 
 /// Most words of a palette.
 const MOST_WORDS: usize = 256;

@@ -14,7 +14,7 @@ use undertick_format::read::Trace;
 use crate::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 
 use crate::analysis::Analysis;
-use crate::error::Error;
+use crate::error::Failed;
 use crate::options::Options;
 use crate::shard::{ShardResult, Worker};
 
@@ -22,17 +22,6 @@ use crate::shard::{ShardResult, Worker};
 const AHEAD: usize = 4;
 /// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
-
-/// Why a trace could not be analysed.
-#[derive(Debug, thiserror::Error)]
-pub enum Failed {
-    /// It cannot be read.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// It does not allow the requested analysis.
-    #[error(transparent)]
-    Analysis(#[from] Error),
-}
 
 /// Analyses a trace on all CPUs that this process may use. `progress` receives the share done, 0 to
 /// 1.

@@ -11,8 +11,8 @@ use undertick_format::raw_order::RawGroups;
 use undertick_format::rows::Rows;
 
 use crate::analysis::Analysis;
+use crate::error::Failed;
 use crate::options::Options;
-use crate::parallel::Failed;
 use crate::shard::Worker;
 
 /// Analyses the raw blocks of a recording, on one CPU; `manifest` is that of the recording.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::cost::{Ends, Inner, Reading};
-use crate::match_context::{MatchContext, UNSEEN};
-use crate::sampled::{Begun, Sampling};
-use crate::tally::{Parent, Sample};
+use crate::cells::UNSEEN;
+use crate::match_context::MatchContext;
+use crate::reading::{Ends, Inner, Reading};
+use crate::sample::{Sample, Sampling};
+use crate::strata::Begun;
+use crate::tally::Parent;
 
 /// Most open starts stored per ring (and per interval of a table). Deeper recursion, or starts
 /// that never end, push out the oldest half, which count as unmatched. Searching this many takes

@@ -18,8 +18,8 @@ use crate::pairs::Gathered;
 use crate::palette_matcher::PaletteMatcher;
 use crate::perturbation::SectionsOf;
 use crate::ring::Ring;
-use crate::sampled::Begun;
 use crate::slices::Slices;
+use crate::strata::Begun;
 use crate::table::Table;
 use crate::tally::{Parent, Tally};
 

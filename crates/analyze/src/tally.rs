@@ -1,45 +1,20 @@
 //! The data of one interval while the events pass.
 
+mod improvement;
+mod many;
+
 use serde::{Deserialize, Serialize};
 use undertick_document::IntervalKind;
-use undertick_estimate::compensation::improvement;
 use undertick_estimate::slow::Begins;
 use undertick_estimate::{Series, SignedHistogram};
-use undertick_units::Estimate;
 
-use crate::cost::{CostTable, Costs, Ends, Inner, Taken};
+use crate::cells::Family;
+use crate::clocks::Doubt;
+use crate::cost::{CostTable, Costs, Taken};
 use crate::evidence::{CAUSES, Cause, SampleCauses};
-use crate::hosts::Doubt;
-use crate::match_context::Family;
-use crate::sampled::{Sampling, Strata};
-
-/// A matched sample, as the clock showed it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
-    /// End minus start, ticks.
-    pub(crate) ticks: i64,
-    /// Reading at its start.
-    pub(crate) start: i64,
-    pub(crate) ends: Ends,
-    /// Pairs of readings taken with its start and its end, ticks; 0: none.
-    pub(crate) pairs: [u32; 2],
-    /// Readings of the same ring strictly inside, the serialised ones apart.
-    pub(crate) inner: Inner,
-    pub(crate) inner_ordered: u32,
-    /// A record after the start, up to the end, says descheduled.
-    pub(crate) hit: bool,
-    /// The flag of one of those records is unknown.
-    pub(crate) unknown: bool,
-    pub(crate) sampling: Sampling,
-}
-
-impl Sample {
-    /// Whether any record lies inside it.
-    #[inline]
-    pub(crate) fn holds_records(&self) -> bool {
-        self.inner != Inner::NONE || self.inner_ordered | self.sampling.records != 0
-    }
-}
+use crate::sample::Sample;
+use crate::strata::Strata;
+use improvement::Improvement;
 
 /// Samples that were dropped; they are readmitted if they are many.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -82,43 +57,6 @@ pub(crate) enum Parent {
     One(u32),
     /// None, or different ones.
     Various,
-}
-
-/// Samples whose pairs gave their cost, before and after its subtraction: as many as are needed
-/// to say whether that made them scatter less.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Improvement {
-    before: Vec<f64>,
-    after: Vec<f64>,
-}
-
-/// Enough for k within 2 %; 1 MiB.
-const MOST_FOR_K: usize = 1 << 16;
-
-impl Improvement {
-    #[inline]
-    fn add(&mut self, before: i64, after: i64) {
-        if self.before.len() < MOST_FOR_K {
-            self.before.push(before as f64);
-            self.after.push(after as f64);
-        }
-    }
-
-    /// Adds the first samples of another, as far as there is room.
-    fn merge(&mut self, other: &Self) {
-        let room = (MOST_FOR_K - self.before.len()).min(other.before.len());
-        self.before.extend(&other.before[..room]);
-        self.after.extend(&other.after[..room]);
-    }
-
-    /// The improvement factor, from the first samples.
-    pub(crate) fn k(&self, level: f64) -> Option<Estimate> {
-        let mut k = improvement(&self.before, &self.after, level)?;
-        if self.before.len() == MOST_FOR_K {
-            k.notes.push(format!("of the first {MOST_FOR_K} samples"));
-        }
-        Some(k)
-    }
 }
 
 /// The data of one interval.

@@ -14,9 +14,9 @@ use undertick_format::manifest::Manifest;
 use undertick_format::read::Trace;
 
 use crate::analysis::Stretch;
-use crate::error::Error;
+use crate::error::{Error, Failed};
 use crate::options::Options;
-use crate::parallel::{Failed, available_cpus, passes};
+use crate::parallel::{available_cpus, passes};
 use cells::{Cells, Window};
 use collect::{Collecting, Longest, Single, WindowContents, Words};
 use kernel::OfKernel;

@@ -5,10 +5,10 @@ use undertick_document::Slowed;
 use undertick_estimate::Cost;
 
 use super::POINT;
-use super::read::{ENDS, Ends, Inner};
+use super::pair_correction::DRIFT_ERROR;
 use super::table::{CostTable, InnerCosts, Taken};
-use crate::pair_correction::DRIFT_ERROR;
-use crate::tally::Sample;
+use crate::reading::{ENDS, Ends, Inner};
+use crate::sample::Sample;
 
 /// Mean cost of the points inside the samples of an interval, measured by switching them
 /// (`record --perturbation`).

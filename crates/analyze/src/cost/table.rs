@@ -5,9 +5,9 @@ use undertick_format::manifest::{Calibration, SpanCost};
 use undertick_units::Estimate;
 
 use super::POINT;
-use super::read::{ENDS, Ends, Inner, Recorded};
-use crate::pair_correction::PairCorrection;
-use crate::tally::Sample;
+use super::pair_correction::PairCorrection;
+use crate::reading::{ENDS, Ends, Inner, Recorded};
+use crate::sample::Sample;
 
 /// Costs per sample: exact in nanoseconds for sums, in fixed-point ticks for single samples.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,8 @@ use undertick_ring::layout::FIRST_FUNCTION;
 use undertick_units::{Estimate, Interval};
 
 use super::*;
-use crate::pair_correction::PairCorrection;
-use crate::tally::Sample;
+use crate::reading::{Ends, Inner, Recorded};
+use crate::sample::Sample;
 
 pub(crate) fn estimate(value: f64, lo: f64, hi: f64) -> Estimate {
     Estimate {
@@ -35,7 +35,7 @@ fn sample(ends: Ends, inner_spans: u32, pairs: [u32; 2]) -> Sample {
         inner_ordered: 0,
         hit: false,
         unknown: false,
-        sampling: crate::sampled::Sampling::default(),
+        sampling: crate::sample::Sampling::default(),
     }
 }
 

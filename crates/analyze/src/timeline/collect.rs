@@ -10,7 +10,8 @@ use undertick_format::schema::Kind;
 
 use super::cells::{Cells, Window};
 use crate::columns::Columns;
-use crate::parallel::{Failed, ShardSpans, SpanSink};
+use crate::error::Failed;
+use crate::parallel::{ShardSpans, SpanSink};
 
 /// Deeper spans are drawn in one row.
 const MOST_DEEP: u32 = 15;

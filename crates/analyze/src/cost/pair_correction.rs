@@ -4,7 +4,7 @@ use undertick_estimate::Cost;
 use undertick_estimate::compensation::Correction;
 use undertick_format::manifest::PairedCost;
 
-use crate::cost::span_cost;
+use super::table::span_cost;
 
 /// A correction by the pairs beside each sample.
 #[derive(Clone, Copy, Debug)]
