@@ -136,3 +136,35 @@ fn a_trace_without_pairs_is_refused_with_the_mend() {
         assert!(text.contains(told), "{method}: {text}");
     }
 }
+
+/// The work between the points of the calibration is done, in the variant without points as well:
+/// a compiler that sees no use of its result removes it, and the cost of a point would be the work.
+/// A step takes more than a nanosecond on any machine.
+#[test]
+fn the_calibration_does_its_work() {
+    const PASSES: &str = "64";
+    const STEPS: f64 = 128.0;
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("workload.ut");
+    let trace = trace.to_str().unwrap();
+    let own = env!("CARGO_BIN_EXE_undertick");
+    let (code, text) = said(&undertick(&[
+        "record",
+        "--no-calibration",
+        "-o",
+        trace,
+        "--",
+        own,
+        "__calibration-workload",
+        PASSES,
+    ]));
+    assert_eq!(code, 0, "{text}");
+    let out = undertick(&["report", trace, "--json"]);
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    // Steps of seven kinds, without a point, with one that is off, and with two.
+    for event in 200..221 {
+        let found = interval(&report, &format!("event {event}"));
+        let least_ns = found["min"].as_f64().unwrap();
+        assert!(least_ns >= STEPS, "{found}");
+    }
+}
