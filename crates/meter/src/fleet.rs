@@ -238,5 +238,4 @@ fn warnings(now: &Gathered, types: &[Type]) -> Vec<Warning> {
 }
 
 #[cfg(test)]
-#[path = "fleet/tests.rs"]
 mod tests;

@@ -1,5 +1,8 @@
 //! Drains all rings of a session into a raw file.
 
+mod ended_rings;
+mod new_rings;
+
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -17,7 +20,6 @@ use crate::perturbation::Levels;
 use crate::pool::Pool;
 use crate::recover::Recovered;
 use crate::ring_drain::{CUT, Ring, Warnings};
-use crate::ring_map::RingMap;
 use crate::sampled;
 use crate::session::Session;
 use crate::session_lock::SessionLock;
@@ -32,11 +34,6 @@ const LITTLE_AGE: Duration = Duration::from_millis(10);
 const SEARCH_EVERY: Duration = Duration::from_millis(100);
 /// The largest number of segments prepared in one round: each takes 40 to 70 us.
 const MOST_PREPARED: usize = 16;
-/// How long to wait, at the end of a recording, for a ring whose head was taken: its thread may
-/// have been killed while it made the ring.
-const AWAITED_FOR: Duration = Duration::from_secs(10);
-/// How often to check the log of names, and for rings that were awaited in vain.
-const LIST_EVERY: Duration = Duration::from_secs(1);
 
 /// Receives the records while they arrive: the header says which ring they are from, and the
 /// records are as they lie in the ring ([`undertick_ring::Record::from_words`]), in the order of
@@ -242,48 +239,6 @@ impl Collector {
         }
     }
 
-    /// Opens the rings that have become complete at heads that programs took.
-    fn find_rings(&mut self, session: &Session, last: bool) {
-        let now = Instant::now();
-        let new = self.pool.new_heads();
-        let is_new = !new.is_empty();
-        self.awaited.extend(new.into_iter().map(|head| (head, now)));
-        let is_time = self.listed.elapsed() >= LIST_EVERY;
-        if is_time || last {
-            self.listed = now;
-            self.shorten_names(session);
-        }
-        if self.awaited.is_empty() {
-            return;
-        }
-        let (rings, warnings, known) = (&mut self.rings, &mut self.warnings, &self.known);
-        let (pool, numbers) = (&self.pool, &mut self.numbers);
-        (self.awaited).retain(|&(head, since)| {
-            if since.elapsed() >= AWAITED_FOR && !is_time && !is_new && !last {
-                return true;
-            }
-            match RingMap::at(pool.map(), head) {
-                Ok(None) => true,
-                Ok(Some(map)) if numbers.insert(map.number) => {
-                    let known = known.get(&map.number);
-                    rings.push(Ring::new(map, known));
-                    false
-                }
-                Ok(Some(map)) => {
-                    let number = map.number;
-                    warnings.say(format!(
-                        "ring {number} is there twice: a program overwrote its number, and what was written to the second one is not kept"
-                    ));
-                    false
-                }
-                Err(why) => {
-                    warnings.say(why);
-                    false
-                }
-            }
-        });
-    }
-
     /// Shortens the log of names. The names of threads that are given up would otherwise grow
     /// without bound.
     fn shorten_names(&self, session: &Session) {
@@ -357,72 +312,6 @@ impl Collector {
         moved
     }
 
-    /// Finishes the rings that have their last block in the file.
-    fn finish_written(&mut self, last: bool) {
-        let written = self.written();
-        let is_over = |ring: &mut Ring| ring.ends_at.is_some_and(|end| end <= written);
-        let over: Vec<Ring> = self.rings.extract_if(.., is_over).collect();
-        for mut ring in over {
-            let ended = ring.account(self.overflow);
-            self.finished_events += ended.ring.received;
-            self.finished_lost = (self.finished_lost)
-                .saturating_add(ended.ring.dropped)
-                .saturating_add(ended.ring.overwritten);
-            self.accounts.ended(std::slice::from_ref(&ended));
-            self.finished.push(ended.ring);
-            self.sampled.extend(ended.sampled);
-            self.take_away(&ring, last);
-        }
-    }
-
-    /// Stores the last events of threads that have ended. While a snapshot is being made they
-    /// stay in their rings until the next round.
-    fn keep_ended(&mut self, mut rings: Vec<Ring>, last: bool) {
-        if rings.is_empty() {
-            return;
-        }
-        let Some(store) = self.exited_threads.as_mut().filter(|_| self.lock.take()) else {
-            self.rings.append(&mut rings);
-            return;
-        };
-        let mut blocks = Vec::new();
-        let mut ended = Vec::new();
-        for ring in &mut rings {
-            let (mut moved, most) = (0, ring.most_bytes());
-            let (records, warnings) = (&mut self.records, &mut self.warnings);
-            while moved <= most
-                && let Some(chunk) = ring.copy_chunk(true, &mut self.pool, records, warnings)
-            {
-                moved += chunk.bytes;
-                let header = ring.header(&chunk, records.len());
-                let continuations = block::encode(header, records, &mut blocks);
-                ring.reader.pass(&chunk, continuations);
-                ring.received += records.len() as u64 - u64::from(continuations);
-            }
-            ended.push(ring.account(self.overflow));
-        }
-        if let Err(error) = store.keep(&blocks, &mut ended, &mut self.accounts) {
-            let text = format!("threads that ended are not kept: {error}");
-            if !self.warnings.said.contains(&text) {
-                self.warnings.say(text);
-            }
-        }
-        for ring in &rings {
-            self.take_away(ring, last);
-        }
-        self.lock.give();
-    }
-
-    /// Removes a ring whose events and account are stored. At the end of a recording its thread
-    /// may still write to it, so its memory is not reused.
-    fn take_away(&mut self, ring: &Ring, last: bool) {
-        self.known.remove(&ring.map.number);
-        self.numbers.remove(&ring.map.number);
-        if !last {
-            self.pool.give_back(ring.map.head, &ring.map.memory());
-        }
-    }
-
     fn flush(&mut self, all: bool) {
         if self.buffer.is_empty() || (!all && self.buffer.len() < BUFFER_BYTES) {
             return;
@@ -454,12 +343,6 @@ impl Collector {
     /// Whether there is a ring that is not finished.
     pub(crate) fn has_rings(&self) -> bool {
         !self.rings.is_empty()
-    }
-
-    /// Whether a head was taken that has no complete ring yet.
-    pub(crate) fn awaits(&self) -> bool {
-        let is_young = |(_, since): &(u32, Instant)| since.elapsed() < AWAITED_FOR;
-        self.awaited.iter().any(is_young)
     }
 
     /// The number of segments that programs hold or could take at once, and of all segments.

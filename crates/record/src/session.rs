@@ -1,12 +1,13 @@
 //! The session directory: what the collector and the programs share while a
 //! recording runs.
 
+mod attach_pages;
 mod place;
+mod reopen;
 mod settings;
 
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,11 +17,10 @@ use undertick_clock::ClockId;
 use undertick_format::TraceError;
 use undertick_format::files::MANIFEST_FILE;
 use undertick_format::manifest::{Name, Thread};
-use undertick_ring::Overflow;
 use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::attach_page::AttachPage;
-use crate::control_page::{ControlPage, open_control};
+use crate::control_page::ControlPage;
 use crate::pool::Pool;
 use crate::pool_map::PoolMap;
 use crate::sampled;
@@ -28,7 +28,8 @@ pub use crate::session_dir::SessionDir;
 pub use crate::session_identity::of_recording;
 use crate::session_lock::SessionLock;
 
-use place::{budget, make_pool, place, remove_left_behind, waited_for};
+use place::{budget, make_pool, place, waited_for};
+pub(crate) use reopen::Files;
 
 /// A session directory; removed when dropped.
 pub struct Session {
@@ -57,42 +58,6 @@ pub struct Session {
     _waited_for: Option<SessionLock>,
     /// Warnings about how the session was set up.
     pub warnings: Vec<String>,
-}
-
-/// The files of a session that a killed recorder left.
-pub(crate) struct Files {
-    control: File,
-    page: ControlPage,
-    names: File,
-    overflow: Overflow,
-    pool: PoolMap,
-}
-
-impl Files {
-    /// Opens the files.
-    ///
-    /// # Errors
-    /// [`TraceError::Damaged`]: one is gone, or is not what the recorder made.
-    pub(crate) fn open(dir: &SessionDir) -> Result<Self, TraceError> {
-        let owner = dir.owner().unwrap_or(u32::MAX);
-        let pool = PoolMap::open(dir, true)?;
-        let path = dir.path().join(layout::NAMES_FILE);
-        let names = dir.file(layout::NAMES_FILE, owner)?;
-        let names = names.ok_or_else(|| TraceError::damaged(&path, "it is gone"))?;
-        let (control, page) = open_control(dir)?;
-        let code = page.field_u32(control::OFF_OVERFLOW);
-        let overflow = Overflow::from_code(code.load(Ordering::Relaxed)).ok_or_else(|| {
-            let path = dir.path().join(layout::CONTROL_FILE);
-            TraceError::damaged(&path, "no such overflow policy")
-        })?;
-        Ok(Self {
-            control,
-            page,
-            names,
-            overflow,
-            pool,
-        })
-    }
 }
 
 impl Session {
@@ -178,100 +143,6 @@ impl Session {
         Ok((file, page, names))
     }
 
-    /// Takes over the session of a killed recorder, with the attach pages that lead to it.
-    pub(crate) fn reopen(
-        dir: SessionDir,
-        files: Files,
-        attach_pages: Vec<AttachPage>,
-        told: &undertick_format::manifest::Recorder,
-        clock: ClockId,
-    ) -> Result<Self, TraceError> {
-        let waited_for = waited_for(&dir, files.overflow)?;
-        let owner = dir.owner().unwrap_or(u32::MAX);
-        let pool = Pool::recover(Arc::new(files.pool));
-        let session = Self {
-            dir,
-            page: files.page,
-            control: files.control,
-            names: files.names,
-            attach_pages,
-            owner,
-            is_kept: false,
-            is_on: AtomicBool::new(false),
-            pool_map: Arc::clone(pool.map()),
-            pool: Mutex::new(Some(pool)),
-            settings: Settings {
-                overflow: files.overflow,
-                ring_bytes: told.ring_bytes,
-                budget_bytes: Some(told.budget_bytes),
-                ..Settings::growing(clock)
-            },
-            budget_bytes: told.budget_bytes,
-            _waited_for: waited_for,
-            warnings: Vec::new(),
-        };
-        for page in session.pages() {
-            page.field_u32(control::OFF_COLLECTOR_ALIVE)
-                .store(1, Ordering::Relaxed);
-        }
-        Ok(session)
-    }
-
-    /// Prepares the control page of an attach page; nothing is recorded with it yet.
-    fn prepare(&self, attach_page: &AttachPage) -> Result<(), TraceError> {
-        let page = attach_page.control_page();
-        page.field_u32(control::OFF_ON)
-            .store(control::NONE, Ordering::SeqCst);
-        if let Some(dir) = attach_page.left_behind() {
-            remove_left_behind(&dir, self.owner);
-            attach_page.leave();
-        }
-        self.fill_control(page);
-        page.field_u32(control::OFF_ONE_IN)
-            .store(0, Ordering::Relaxed);
-        page.field_u64(control::OFF_LOST_NO_RING)
-            .store(0, Ordering::Relaxed);
-        for place in 0..8192 / 8 {
-            page.field_u64(control::OFF_SWITCHED + 8 * place)
-                .store(0, Ordering::Relaxed);
-        }
-        sampled::take_back(page);
-        for rate in &self.settings.rates {
-            sampled::set(page, *rate)?;
-        }
-        Ok(())
-    }
-
-    /// Enters by the attach pages: from here on the program's points can be switched.
-    ///
-    /// # Errors
-    /// The directory's name is too long.
-    pub(crate) fn enter(&mut self) -> Result<(), TraceError> {
-        let names: Vec<u8> = self
-            .attach_pages
-            .iter()
-            .flat_map(|attach_page| attach_page.names().0)
-            .collect();
-        let path = self.dir.path().join(layout::NAMES_FILE);
-        (self.names.write_all_at(&names, 0)).map_err(TraceError::io(&path, "cannot write"))?;
-        for attach_page in &mut self.attach_pages {
-            attach_page.enter(self.dir.path())?;
-        }
-        Ok(())
-    }
-
-    /// Keeps the program from making more rings.
-    pub(crate) fn leave_attach_pages(&self) {
-        self.attach_pages.iter().for_each(AttachPage::leave);
-    }
-
-    /// Passes sampling rates that were requested during the recording to the attach pages.
-    pub(crate) fn pass_rates_on(&self) {
-        for attach_page in &self.attach_pages {
-            sampled::copy(&self.page, attach_page.control_page());
-        }
-    }
-
     /// Returns the names that the program gave, by event and by thread.
     pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
         let (mut log, _) = crate::names::log(&self.dir, &self.names);
@@ -335,25 +206,6 @@ impl Session {
         self.is_kept =
             self.dir.is_in_its_place() && self.dir.replace(MANIFEST_FILE, manifest).is_ok();
         self.is_kept
-    }
-
-    /// Writes the state of the attach pages to the session directory, for observers.
-    pub(crate) fn write_attach_page_state(&self) {
-        if !self.is_attached() {
-            return;
-        }
-        let names: Vec<u8> = self
-            .attach_pages
-            .iter()
-            .flat_map(|attach_page| attach_page.names().0)
-            .collect();
-        let about = self.names.metadata();
-        if about.is_ok_and(|about| about.len() != names.len() as u64) {
-            let _ = self.names.write_all_at(&names, 0);
-        }
-        self.page
-            .field_u64(control::OFF_LOST_NO_RING)
-            .store(self.lost_no_ring(), Ordering::Relaxed);
     }
 
     /// The number of names lost because an attach page, or the program's file size limit, had no

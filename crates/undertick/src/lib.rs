@@ -58,6 +58,12 @@ mod instance;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod names;
+#[cfg(not(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+mod no_op;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
@@ -70,6 +76,12 @@ mod pool;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod process;
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod recorder;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
@@ -95,146 +107,18 @@ mod session_switch;
 ))]
 mod thread;
 
-#[cfg(all(
-    not(feature = "disable"),
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-use imp as imp_;
 #[cfg(not(all(
     not(feature = "disable"),
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-use nothing as imp_;
-
+use no_op as imp_;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod imp {
-    use crate::process;
-    pub use crate::process::set_rate as sample_rate;
-    pub use crate::sampled::{begin as begin_sampled, end as end_sampled, seed as sample_seed};
-    use crate::thread::{Reading, record, record_wide};
-    use undertick_ring::layout::names;
-    use undertick_ring::{Kind, Record};
-
-    #[inline(always)]
-    pub fn event(event: u16, payload: u32) {
-        record(Kind::Instant, event, payload, Reading::Plain);
-    }
-    #[inline(always)]
-    pub fn event64(event: u16, payload: u64) {
-        record_wide(event, payload);
-    }
-    #[inline(always)]
-    pub fn begin(event: u16) {
-        record(Kind::Begin, event, 0, Reading::Waiting);
-    }
-    #[inline(always)]
-    pub fn end(event: u16) {
-        record(Kind::End, event, 0, Reading::Waiting);
-    }
-    #[inline(always)]
-    pub fn begin_fast(event: u16) {
-        record(Kind::Begin, event, Record::UNORDERED, Reading::Plain);
-    }
-    #[inline(always)]
-    pub fn end_fast(event: u16) {
-        record(Kind::End, event, Record::UNORDERED, Reading::Plain);
-    }
-    #[inline(always)]
-    pub fn next(from: u16, to: u16) {
-        record(Kind::Next, from, u32::from(to), Reading::Waiting);
-    }
-    #[inline(always)]
-    pub fn pair(event: u16) {
-        record(Kind::Pair, event, 0, Reading::Pair);
-    }
-    #[inline(always)]
-    pub fn begin_ordered(event: u16) {
-        record(Kind::BeginOrdered, event, 0, Reading::Ordered);
-    }
-    #[inline(always)]
-    pub fn end_ordered(event: u16) {
-        record(Kind::EndOrdered, event, 0, Reading::Ordered);
-    }
-    #[inline(always)]
-    pub fn begin_paired(event: u16) {
-        record(Kind::BeginOrdered, event, 0, Reading::PairBefore);
-    }
-    #[inline(always)]
-    pub fn end_paired(event: u16) {
-        record(Kind::EndOrdered, event, 0, Reading::PairAfter);
-    }
-    pub fn name(event: u16, name: &str) {
-        process::append_name(names::EVENT, event, name);
-    }
-    pub fn number(name: &str, tells: bool) -> u16 {
-        crate::names::number(name, tells)
-    }
-    pub fn thread_name(name: &str) {
-        process::append_name(names::THREAD, 0, name);
-    }
-    #[inline(always)]
-    pub fn enabled() -> bool {
-        process::enabled()
-    }
-}
-
-#[cfg(not(all(
-    not(feature = "disable"),
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-mod nothing {
-    #[inline(always)]
-    pub fn event(_: u16, _: u32) {}
-    #[inline(always)]
-    pub fn event64(_: u16, _: u64) {}
-    #[inline(always)]
-    pub fn begin(_: u16) {}
-    #[inline(always)]
-    pub fn end(_: u16) {}
-    #[inline(always)]
-    pub fn begin_fast(_: u16) {}
-    #[inline(always)]
-    pub fn end_fast(_: u16) {}
-    #[inline(always)]
-    pub fn next(_: u16, _: u16) {}
-    #[inline(always)]
-    pub fn pair(_: u16) {}
-    #[inline(always)]
-    pub fn begin_ordered(_: u16) {}
-    #[inline(always)]
-    pub fn end_ordered(_: u16) {}
-    #[inline(always)]
-    pub fn begin_paired(_: u16) {}
-    #[inline(always)]
-    pub fn end_paired(_: u16) {}
-    #[inline(always)]
-    pub fn begin_sampled(_: u16) {}
-    #[inline(always)]
-    pub fn end_sampled(_: u16) {}
-    #[inline(always)]
-    pub fn sample_rate(_: u16, _: u32) {}
-    #[inline(always)]
-    pub fn sample_seed(_: u64) {}
-    #[inline(always)]
-    pub fn name(_: u16, _: &str) {}
-    #[inline(always)]
-    pub fn number(_: &str, _: bool) -> u16 {
-        u16::MAX >> 1
-    }
-    #[inline(always)]
-    pub fn thread_name(_: &str) {}
-    #[inline(always)]
-    pub fn enabled() -> bool {
-        false
-    }
-}
+use recorder as imp_;
 
 /// Records a point in time with a 32-bit payload.
 #[inline(always)]

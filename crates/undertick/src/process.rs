@@ -1,19 +1,25 @@
 //! State shared by a process: the control page, the mark of the scheduler, the page that
 //! distinguishes a forked child from its parent.
 
-use core::ffi::{CStr, c_char, c_void};
+mod name_log;
+mod rates;
+mod session_search;
+
+use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
-use undertick_ring::layout::{self, attach_page, control, names};
+use undertick_ring::layout::{self, attach_page, control};
 
 use crate::attach_page::AttachPage;
-use crate::instance::{Instance, PAGE_BYTES, Pages};
+use crate::instance::{Instance, Pages};
 use crate::pool::Wiped;
-use crate::ring_allocation::file_limit;
+
+pub use name_log::append_name;
+pub use rates::{one_in, set_rate};
+use session_search::attach;
 
 /// Value while no thread has looked for a session yet: the first event takes the slow path.
 static UNKNOWN: AtomicU32 = AtomicU32::new(1);
@@ -270,131 +276,6 @@ pub fn map(length: usize, protection: i32, flags: i32, fd: i32) -> Option<*mut u
     (at != libc::MAP_FAILED).then_some(at.cast())
 }
 
-/// An advice that no kernel knows.
-const NO_ADVICE: i32 = 0x7ead;
-
-/// How a child is distinguished from its parent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ForkDetection {
-    ByPage,
-    ByPid,
-}
-
-/// Determines how a child is distinguished. Some emulators (qemu-user) accept every advice and do
-/// nothing: one that no kernel knows shows it. `None`: the kernel cannot wipe pages.
-///
-/// # Safety
-/// `page` is a mapping of ours, of `bytes` bytes.
-unsafe fn fork_detection(page: *mut c_void, bytes: usize) -> Option<ForkDetection> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if libc::madvise(page, bytes, libc::MADV_WIPEONFORK) != 0 {
-            return None;
-        }
-        Some(match libc::madvise(page, bytes, NO_ADVICE) {
-            0 => ForkDetection::ByPid,
-            _ => ForkDetection::ByPage,
-        })
-    }
-}
-
-fn attach() -> Option<Session> {
-    // SAFETY: AT_SECURE is a number the kernel gave this process.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
-        return None;
-    }
-    let pages = Pages::take()?;
-    // SAFETY: a page of our own.
-    let detection = unsafe { fork_detection(pages.first().cast::<c_void>(), PAGE_BYTES) };
-    let found = detection.and_then(|detection| {
-        let by_attach_page = || {
-            AttachPage::make()
-                .map(|(control, attach_page)| (control, Location::AttachPage(attach_page)))
-        };
-        Some((detection, open_session().or_else(by_attach_page)?))
-    });
-    let Some((detection, (control_page, location))) = found else {
-        pages.give_back();
-        return None;
-    };
-    let attach_page_bytes = if matches!(location, Location::AttachPage(_)) {
-        attach_page::BYTES
-    } else {
-        0
-    };
-    let session = Session {
-        control: control_page,
-        armed: pages.begin(control_page, (control::BYTES + attach_page_bytes) as usize),
-        pages,
-        by_pid: AtomicU32::new(match detection {
-            ForkDetection::ByPage => 0,
-            ForkDetection::ByPid => std::process::id(),
-        }),
-        clock: AtomicU32::new(0),
-        location,
-        names: crate::names::table(),
-        key: AtomicU32::new(crate::thread::make_key().unwrap_or(NO_KEY)),
-    };
-    let is_by_page = u32::from(detection == ForkDetection::ByPage);
-    session
-        .wiped()
-        .same_process
-        .store(is_by_page, Ordering::Relaxed);
-    let clock = session
-        .field_u32(control::OFF_CLOCK)
-        .load(Ordering::Relaxed);
-    session.clock.store(clock, Ordering::Relaxed);
-    if let Some(attach_page) = session.attach_page() {
-        attach_page.open();
-    }
-    Some(session)
-}
-
-/// Opens the control page of the session in which the program was started.
-fn open_session() -> Option<(*mut u8, Location)> {
-    let dir = std::env::var_os(layout::SESSION_ENV)?;
-    if !dir.as_bytes().starts_with(b"/") || dir.len() > 200 {
-        return None;
-    }
-    let dir = CString::new(dir.as_bytes()).ok()?;
-    let mut path = dir.clone().into_bytes();
-    path.extend_from_slice(b"/control\0");
-    // SAFETY: the path ends with a zero byte.
-    let fd = unsafe {
-        libc::open(
-            path.as_ptr().cast::<c_char>(),
-            libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW,
-        )
-    };
-    if fd < 0 {
-        return None;
-    }
-    let page = map(
-        control::BYTES as usize,
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_SHARED,
-        fd,
-    );
-    // SAFETY: ours, opened above.
-    unsafe { libc::close(fd) };
-    let page = page?;
-    // SAFETY: within the page just mapped, aligned; it stays mapped if it is sound.
-    let sound = unsafe {
-        let word = |offset: usize| AtomicU32::from_ptr(page.add(offset).cast());
-        AtomicU64::from_ptr(page.add(control::OFF_MAGIC).cast()).load(Ordering::Acquire)
-            == control::MAGIC
-            && word(control::OFF_VERSION).load(Ordering::Relaxed) == layout::VERSION
-            && u64::from(word(control::OFF_SEGMENT_BYTES).load(Ordering::Relaxed))
-                == layout::SEGMENT_BYTES
-    };
-    if !sound {
-        // SAFETY: mapped above, not used any more.
-        unsafe { libc::munmap(page.cast(), control::BYTES as usize) };
-        return None;
-    }
-    Some((page, Location::Dir(dir)))
-}
-
 /// Runs when the program is loaded, so that a recorder finds an attach page before the first event.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -425,134 +306,3 @@ static AT_END: extern "C" fn() = {
     }
     at_end
 };
-
-/// Changes the table of rates; an entry that `undertick record` made stays.
-pub fn set_rate(event: u16, one_in: u32) {
-    let Some(session) = session() else { return };
-    let wanted = control::rate_entry(event, one_in);
-    for i in 0..control::RATES {
-        let place = (usize::from(event) + i) % control::RATES;
-        let entry = session.field_u64(control::OFF_RATES + 8 * place);
-        let changed = entry.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |found| {
-            let (of, _) = control::event_and_rate(found).unwrap_or((event, 0));
-            (of == event && found & control::RATE_FROM_OUTSIDE == 0).then_some(wanted)
-        });
-        let ours = |found| control::event_and_rate(found).is_some_and(|(of, _)| of == event);
-        if changed.is_ok() || changed.is_err_and(ours) {
-            return;
-        }
-    }
-}
-
-/// Returns the sampling rate of an event: one in this many executions is recorded.
-#[inline(always)]
-pub fn one_in(session: &Session, event: u16) -> u32 {
-    let place = usize::from(event) % control::RATES;
-    let entry = session.field_u64(control::OFF_RATES + 8 * place);
-    let others = session.field_u32(control::OFF_ONE_IN);
-    if entry.load(Ordering::Relaxed) == 0 && others.load(Ordering::Relaxed) == 0 {
-        return layout::cell::DEFAULT_ONE_IN;
-    }
-    find_rate(session, event)
-}
-
-#[cold]
-fn find_rate(session: &Session, event: u16) -> u32 {
-    let mut asked = 0;
-    for i in 0..control::RATES {
-        let place = (usize::from(event) + i) % control::RATES;
-        let entry = session.field_u64(control::OFF_RATES + 8 * place);
-        match control::event_and_rate(entry.load(Ordering::Relaxed)) {
-            Some((of, _)) if of != event => {}
-            found => {
-                asked = found.map_or(0, |(_, rate)| rate);
-                break;
-            }
-        }
-    }
-    if asked == 0 {
-        let others = session.field_u32(control::OFF_ONE_IN);
-        asked = others.load(Ordering::Relaxed) & 0xffff;
-    }
-    if asked == 0 {
-        layout::cell::DEFAULT_ONE_IN
-    } else {
-        asked
-    }
-}
-
-/// Appends to the names log by one write, whole or not done.
-pub fn append_name(what: u16, event: u16, text: &str) {
-    let Some(session) = session() else { return };
-    let mut cut = text.len().min(names::MAX_TEXT_BYTES);
-    while !text.is_char_boundary(cut) {
-        cut -= 1;
-    }
-    let mut record = [0u8; names::HEADER_BYTES + names::MAX_TEXT_BYTES];
-    // SAFETY: these calls only return numbers.
-    let (pid, tid) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid) as i32) };
-    record[0..2].copy_from_slice(&names::MAGIC.to_le_bytes());
-    record[2..4].copy_from_slice(&what.to_le_bytes());
-    record[4..6].copy_from_slice(&event.to_le_bytes());
-    record[6..8].copy_from_slice(&(cut as u16).to_le_bytes());
-    record[8..12].copy_from_slice(&pid.to_le_bytes());
-    record[12..16].copy_from_slice(&tid.to_le_bytes());
-    record[16..16 + cut].copy_from_slice(&text.as_bytes()[..cut]);
-    if let Some(attach_page) = session.attach_page() {
-        return attach_page.keep_name(&record[..names::HEADER_BYTES + cut]);
-    }
-    let is_kept = session.with_path(layout::NAMES_FILE, |path| {
-        let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        // SAFETY: the path ends with zero, the record is as long as said, the
-        // descriptor is ours.
-        unsafe {
-            let fd = libc::open(path.as_ptr(), flags);
-            fd >= 0 && {
-                let is_kept = write_name(fd, &record[..names::HEADER_BYTES + cut]);
-                libc::close(fd);
-                is_kept
-            }
-        }
-    });
-    if is_kept != Some(true) {
-        let lost = session.field_u32(control::OFF_NAMES_LOST);
-        lost.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Appends to the log of names, to which other processes also append; returns whether the record is
-/// in it. Beyond the limit of file sizes a write ends the program, so none is tried. If another
-/// process was faster, the signal is taken back.
-fn write_name(fd: i32, record: &[u8]) -> bool {
-    let limit = file_limit();
-    // SAFETY: `fd` is open, the record is as long as said; all zeros are valid sets, a
-    // valid stat and a valid time.
-    unsafe {
-        let write = || {
-            let written = libc::write(fd, record.as_ptr().cast(), record.len());
-            usize::try_from(written) == Ok(record.len())
-        };
-        if limit == u64::MAX {
-            return write();
-        }
-        let mut status: libc::stat = core::mem::zeroed();
-        let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
-            core::mem::zeroed();
-        libc::sigemptyset(&raw mut ours);
-        libc::sigaddset(&raw mut ours, libc::SIGXFSZ);
-        if libc::fstat(fd, &raw mut status) != 0
-            || status.st_size as u64 + record.len() as u64 > limit
-            || libc::pthread_sigmask(libc::SIG_BLOCK, &raw const ours, &raw mut before) != 0
-        {
-            return false;
-        }
-        libc::sigpending(&raw mut pending);
-        let is_kept = write();
-        if libc::sigismember(&raw const pending, libc::SIGXFSZ) == 0 {
-            let now: libc::timespec = core::mem::zeroed();
-            libc::sigtimedwait(&raw const ours, null_mut(), &raw const now);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
-        is_kept
-    }
-}

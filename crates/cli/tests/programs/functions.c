@@ -1,4 +1,4 @@
-/* Calls whose number is known: see tests/functions.rs. It is compiled with
+/* Calls whose number is known: see tests/functions/main.rs. It is compiled with
  * -finstrument-functions, and contains no code of Undertick. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

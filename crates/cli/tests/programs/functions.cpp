@@ -1,4 +1,4 @@
-// Calls whose number is known: see tests/functions.rs.
+// Calls whose number is known: see tests/functions/main.rs.
 #include <map>
 #include <stdexcept>
 #include <string>

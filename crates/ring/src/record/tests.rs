@@ -1,7 +1,7 @@
 use super::*;
 
-/// Bytes calculated by hand from docs/format.md; `VECTORS` in crates/record/tests/recording.rs keep the C
-/// header equal to them.
+/// Bytes calculated by hand from docs/format.md; `VECTORS` in crates/record/tests/recording/main.rs
+/// keep the C header equal to them.
 #[test]
 fn a_record_has_the_bytes_of_the_format() {
     let record = Record {

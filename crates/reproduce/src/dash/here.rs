@@ -1,0 +1,291 @@
+//! The experiment of table 17 on this machine: thirteen intervals by the slow clock, with the fine
+//! clock as the truth.
+
+use undertick_estimate::slow::{LoopCounts, count_sd, mean_of_repetitions, spread_of_repetitions};
+use undertick_meter::slow::published::TABLE_17;
+use undertick_units::Estimate;
+
+use super::bare;
+use crate::ping_pong::{POINTS, Reading, Repetition, Run};
+
+/// A remark is made if an observed standard deviation differs from the predicted one by more than
+/// this factor.
+const APART: f64 = 1.5;
+
+/// What each of the thirteen intervals consists of on this machine.
+const KINDS: [&str; 13] = [
+    "cycle", "send", "user", "receive", "switch", "receive", "user", "send", "user", "receive",
+    "switch", "receive", "user",
+];
+
+/// One interval measured on this machine, all in us.
+pub(super) struct Measured {
+    pub(super) ticks: i64,
+    pub(super) mean: Estimate,
+    pub(super) truth: Estimate,
+    pub(super) error: Estimate,
+    /// Standard deviation of a repetition's mean by (10a).
+    pub(super) predicted: f64,
+    /// The same with the dependence between the counts, (11).
+    modelled: f64,
+    pub(super) observed: Estimate,
+    pub(super) error_spread: Estimate,
+    dependent: usize,
+    refused: usize,
+}
+
+/// The result of one repetition for one interval.
+struct Once {
+    ticks: i64,
+    mean: f64,
+    truth: f64,
+    modelled: f64,
+    dependent: bool,
+    refused: bool,
+}
+
+pub(super) struct Here {
+    pub(super) of_interval: Vec<Measured>,
+    repetitions: usize,
+    cycles: usize,
+    cycle_us: f64,
+    disordered: usize,
+    long: usize,
+}
+
+impl Here {
+    pub(super) fn from_run(run: &Run, level: f64) -> Self {
+        let each: Vec<Vec<Once>> = (run.repetitions.iter())
+            .map(|r| repetition(r, run, level))
+            .collect();
+        let cycles = run.repetitions[0].cycles.len();
+        let of_interval: Vec<Measured> = (0..TABLE_17.len())
+            .map(|index| measured(&each, index, cycles as u64, run.tick_ns / 1e3, level))
+            .collect();
+        Self {
+            repetitions: each.len(),
+            cycles,
+            cycle_us: of_interval[0].truth.value,
+            of_interval,
+            disordered: run.repetitions.iter().map(disordered).sum(),
+            long: run.repetitions.iter().map(long).sum(),
+        }
+    }
+
+    pub(super) fn row(&self, index: usize, name: &str) -> Vec<String> {
+        let m = &self.of_interval[index];
+        let bounds = match (m.error.interval.lo, m.error.interval.hi) {
+            (Some(lo), Some(hi)) => format!("{lo:+.2} .. {hi:+.2}"),
+            _ => "?".to_owned(),
+        };
+        vec![
+            name.to_owned(),
+            KINDS[index].to_owned(),
+            m.ticks.to_string(),
+            format!("{:.2}", m.mean.value),
+            format!("{:.2}", m.truth.value),
+            format!("{:+.2}", m.error.value),
+            bounds,
+            format!("{:.2}", m.predicted),
+            format!("{:.2}", m.modelled),
+            format!("{:.2}", m.observed.value),
+            format!("{:.2}", m.error_spread.value),
+            self.remark(m),
+        ]
+    }
+
+    fn remark(&self, m: &Measured) -> String {
+        let mut remarks = Vec::new();
+        let share = |n: usize| format!("{n} of {}", self.repetitions);
+        if m.refused > 0 {
+            remarks.push(format!("locked to the tick in {}", share(m.refused)));
+        }
+        if m.dependent > 0 {
+            remarks.push(format!("dependent in {}", share(m.dependent)));
+        }
+        let (lo, hi) = (m.error_spread.interval.lo, m.error_spread.interval.hi);
+        if hi.is_some_and(|hi| m.predicted > APART * hi) {
+            remarks.push(format!(
+                "(10a) {} times too large",
+                times(m.predicted / m.error_spread.value)
+            ));
+        } else if m.predicted > 0.0 && lo.is_some_and(|lo| APART * m.predicted < lo) {
+            remarks.push(format!(
+                "(10a) {} times too small",
+                times(m.error_spread.value / m.predicted)
+            ));
+        }
+        remarks.join("; ")
+    }
+
+    pub(super) fn introduction(&self, run: &Run) -> Vec<String> {
+        vec![
+            format!(
+                "Two processes on one CPU pass a byte to and fro over a Unix socket; adjustable \
+                 clock of {} us; {} repetitions of {} cycles of {:.0} us. User code does counted \
+                 work of the published length, the kernel's part is this kernel's.",
+                run.tick_ns / 1e3,
+                self.repetitions,
+                self.cycles,
+                self.cycle_us
+            ),
+            "All in us. Truth: the fine clock at the same points of the same cycles. (10a): \
+             standard deviation of a repetition's mean predicted from independent counts; (11): \
+             from the dependence seen in the counts; observed: over the repetitions, for the mean \
+             and for its error against the truth."
+                .to_owned(),
+        ]
+    }
+
+    pub(super) fn findings(&self, run: &Run) -> Vec<String> {
+        let all = self.repetitions * self.cycles;
+        let outside = (self.of_interval.iter())
+            .filter(|m| {
+                !m.error
+                    .interval
+                    .lo
+                    .zip(m.error.interval.hi)
+                    .is_some_and(|(lo, hi)| lo <= 0.0 && 0.0 <= hi)
+            })
+            .count();
+        let level = self.of_interval[0].error.level;
+        let mut findings = vec![format!(
+            "{outside} of 13 intervals of the error do not hold 0 at {:.0} % ({:.1} expected if all \
+             means are unbiased)",
+            100.0 * level,
+            13.0 * (1.0 - level)
+        )];
+        let dependent = self.of_interval.iter().filter(|m| m.dependent > 0).count();
+        let refused = self.of_interval.iter().filter(|m| m.refused > 0).count();
+        findings.push(format!(
+            "counts depend on each other in {dependent} of 13 intervals, the loop is locked to the \
+             tick for {refused}; where neither holds, (10a) is right, else it is a bound in neither direction"
+        ));
+        if self.long > 0 {
+            findings.push(format!(
+                "{} of {all} cycles took over twice the median: other programs or the kernel ran in \
+                 them, and they count, in the mean as in the truth. They may end in step with the \
+                 kernel's own tick, and so with this clock's: then (6) is off by up to half a tick \
+                 for each, {:.1} us in a mean",
+                self.long,
+                0.5 * run.tick_ns / 1e3 * self.long as f64 / all as f64
+            ));
+        }
+        if self.disordered > 0 {
+            findings.push(format!(
+                "in {} of {all} cycles the points did not come in the order of the figure: the \
+                 scheduler let who was woken run first",
+                self.disordered
+            ));
+        }
+        if run.clock_missed > 0 {
+            findings.push(format!(
+                "the clock's thread woke late {} times, and a tick was not shown by itself",
+                run.clock_missed
+            ));
+        }
+        if !run.apart {
+            findings.push(
+                "one CPU only: the clock's thread runs on the loop's, in step with the tick, and \
+                 adds its time to what it interrupts"
+                    .to_owned(),
+            );
+        }
+        if run.interrupted {
+            findings.push(format!(
+                "interrupted: only {} repetitions are complete",
+                self.repetitions
+            ));
+        }
+        findings
+    }
+}
+
+/// A ratio with two digits or slightly more.
+fn times(ratio: f64) -> String {
+    format!("{ratio:.*}", usize::from(ratio < 10.0))
+}
+
+/// The whole cycle first, then the parts.
+fn repetition(repetition: &Repetition, run: &Run, level: f64) -> Vec<Once> {
+    let mut counts = LoopCounts::new(POINTS);
+    let mut fine = vec![0_i64; POINTS + 1];
+    let cycles = &repetition.cycles;
+    for (index, points) in cycles.iter().enumerate() {
+        let next = cycles.get(index + 1).map_or(repetition.end, |c| c[0]);
+        let all: Vec<_> = points.iter().copied().chain([next]).collect();
+        let ticks: Vec<i64> = all.iter().map(|r| r.ticks as i64).collect();
+        counts.push(&ticks, true);
+        for (sum, ends) in fine[1..].iter_mut().zip(all.windows(2)) {
+            *sum += ends[1].fine.wrapping_sub(ends[0].fine) as i64;
+        }
+        fine[0] += next.fine.wrapping_sub(points[0].fine) as i64;
+    }
+    let results = counts.results(run.tick_ns, level);
+    let n = cycles.len() as f64;
+    let all = core::iter::once(&results.cycle).chain(&results.activities);
+    all.zip(fine)
+        .map(|(result, fine)| Once {
+            ticks: result.ticks,
+            mean: result.estimate.value / 1e3,
+            truth: fine as f64 / n * run.fine_ns / 1e3,
+            modelled: result.sd_ns / 1e3,
+            dependent: result
+                .independence
+                .as_ref()
+                .is_some_and(|i| i.is_rejected()),
+            refused: result.refused.is_some(),
+        })
+        .collect()
+}
+
+fn measured(each: &[Vec<Once>], index: usize, cycles: u64, tick_us: f64, level: f64) -> Measured {
+    let once = || each.iter().map(|r| &r[index]);
+    let (means, truths): (Vec<f64>, Vec<f64>) = once().map(|o| (o.mean, o.truth)).unzip();
+    let errors: Vec<f64> = means.iter().zip(&truths).map(|(m, t)| m - t).collect();
+    // One more tick in one of the repetitions.
+    let least = tick_us / cycles as f64 / (each.len() as f64).sqrt();
+    let mean = |values: &[f64], least| {
+        mean_of_repetitions(values, least, level, "us").unwrap_or_else(|| bare(0.0, "us", "none"))
+    };
+    let spread = |values: &[f64]| {
+        spread_of_repetitions(values, level, "us").unwrap_or_else(|| bare(0.0, "us", "none"))
+    };
+    let mean_here = mean(&means, least);
+    let mut modelled: Vec<f64> = once().map(|o| o.modelled).collect();
+    modelled.sort_by(f64::total_cmp);
+    Measured {
+        ticks: once().map(|o| o.ticks).sum(),
+        predicted: count_sd(mean_here.value / tick_us, cycles) * tick_us,
+        modelled: modelled[modelled.len() / 2],
+        mean: mean_here,
+        truth: mean(&truths, 0.0),
+        error: mean(&errors, least),
+        observed: spread(&means),
+        error_spread: spread(&errors),
+        dependent: once().filter(|o| o.dependent).count(),
+        refused: once().filter(|o| o.refused).count(),
+    }
+}
+
+/// Number of cycles whose points were not in order.
+fn disordered(repetition: &Repetition) -> usize {
+    let backwards = |c: &&[_; POINTS]| c.windows(2).any(|w: &[Reading]| w[1].fine < w[0].fine);
+    repetition.cycles.iter().filter(backwards).count()
+}
+
+/// Number of cycles of over twice the median.
+fn long(repetition: &Repetition) -> usize {
+    let starts: Vec<u64> = (repetition.cycles.iter().map(|c| c[0]))
+        .chain([repetition.end])
+        .map(|r| r.fine)
+        .collect();
+    let lengths: Vec<u64> = starts
+        .windows(2)
+        .map(|w| w[1].saturating_sub(w[0]))
+        .collect();
+    let mut sorted = lengths.clone();
+    sorted.sort_unstable();
+    let median = sorted[sorted.len() / 2];
+    lengths.iter().filter(|&&l| l > 2 * median).count()
+}

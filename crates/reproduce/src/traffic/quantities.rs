@@ -1,0 +1,187 @@
+//! The quantities that the memo publishes, and the steps of the script in which each is measured.
+
+use undertick_meter::traffic::Turn;
+use undertick_units::Estimate;
+
+use super::{Here, ONE_CPU, Placement, of_steps};
+use crate::compared::{Published, published, sum, together};
+
+/// Wakeup and block as published, us.
+const WAKEUP: Published = published(895.0, "879..911");
+const BLOCK: Published = published(1393.0, "1379..1407");
+const WAIT: Published = published(1277.0, "1277");
+const ADD: Published = published(229.0, "227..231");
+/// Notify as published: without a waiter, and the addition for each waiter, us.
+pub(super) const NOTIFY: Published = published(200.0, "200");
+pub(super) const A_WAITER: Published = published(100.0, "100");
+
+/// A published quantity that the script measures.
+pub(super) struct Quantity {
+    pub(super) id: &'static str,
+    pub(super) what: &'static str,
+    pub(super) published: Option<Published>,
+    pub(super) formula: Option<f64>,
+    pub(super) source: Source,
+    pub(super) note: &'static str,
+}
+
+/// Where a quantity is found.
+pub(super) enum Source {
+    /// On one CPU the step of that name in a separate loop, with the clock read around it, because
+    /// it is shorter there than the clock's step; on two CPUs these steps.
+    Small(&'static str, &'static [(&'static str, u32)]),
+    /// On one CPU these steps where the process itself goes on, as in the memo; on two CPUs the
+    /// same steps unchanged.
+    Kept(&'static [(&'static str, u32)]),
+    /// On one CPU these steps where another process runs next, as in the memo; on two CPUs the
+    /// intervals of the script.
+    Given(&'static [(&'static str, u32)], &'static [&'static str]),
+    /// One-way wakeup as in the primitives, until the other process runs.
+    OneWay,
+    /// These steps and intervals, one after the other.
+    Sum(&'static [Source]),
+}
+
+const SMALL: &str = "on one CPU in a loop of its own";
+const WAITING: Source = Source::Given(&[("B", 10)], &["B 10 wait to A 6"]);
+const NOTIFYING: Source = Source::Kept(&[("A", 11)]);
+
+pub(super) const QUANTITIES: &[Quantity] = &[
+    Quantity {
+        id: "wakeup",
+        what: "wake another process",
+        published: Some(WAKEUP),
+        formula: None,
+        source: Source::Kept(&[("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)]),
+        note: "of a process that waits; on one CPU those after which the waker went on",
+    },
+    Quantity {
+        id: "block",
+        what: "give the processor away: block, until the other runs",
+        published: Some(BLOCK),
+        formula: None,
+        source: Source::Given(
+            &[("A", 2), ("A", 6), ("A", 12), ("B", 4), ("B", 18)],
+            &[
+                "A 2 block to B 18",
+                "B 4 block to A 2",
+                "A 6 block to B 4",
+                "A 12 block to B 10",
+                "B 18 block to A 12",
+            ],
+        ),
+        note: "on one CPU the blocks after which another ran; on two below 0 where it ran before",
+    },
+    Quantity {
+        id: "wait",
+        what: "wait for something, until the other runs",
+        published: Some(WAIT),
+        formula: None,
+        source: WAITING,
+        note: "on one CPU the waits after which another ran; on two below 0 where it ran before",
+    },
+    Quantity {
+        id: "wait-nothing",
+        what: "wait for nothing",
+        published: Some(published(230.0, "230")),
+        formula: None,
+        source: Source::Small("wait for nothing", &[("B", 16)]),
+        note: SMALL,
+    },
+    Quantity {
+        id: "notify-nobody",
+        what: "notify nobody",
+        published: Some(published(237.0, "237")),
+        formula: Some(NOTIFY.value),
+        source: Source::Small("notify nobody", &[("B", 8), ("B", 13)]),
+        note: SMALL,
+    },
+    Quantity {
+        id: "add-event",
+        what: "add an event",
+        published: Some(ADD),
+        formula: None,
+        source: Source::Small("add event", &[("B", 9), ("B", 14)]),
+        note: SMALL,
+    },
+    Quantity {
+        id: "delete-event",
+        what: "delete an event",
+        published: Some(published(235.0, "235")),
+        formula: None,
+        source: Source::Small("delete event", &[("B", 15)]),
+        note: SMALL,
+    },
+    Quantity {
+        id: "notify-one",
+        what: "notify one that waits",
+        published: None,
+        formula: Some(NOTIFY.value + A_WAITER.value),
+        source: NOTIFYING,
+        note: "not printed by itself: 200 us and 100 us for each that waits",
+    },
+    Quantity {
+        id: "block-wakeup",
+        what: "block and wakeup: from before the wakeup until the other runs",
+        published: Some(published(2000.0, "about 2 ms, in us: 2000")),
+        formula: Some(BLOCK.value + WAKEUP.value),
+        source: Source::OneWay,
+        note: "",
+    },
+    Quantity {
+        id: "add-wait-notify",
+        what: "add an event, wait for it, notify",
+        published: Some(published(1800.0, "about 1.8 ms, in us: 1800")),
+        formula: Some(ADD.value + WAIT.value + NOTIFY.value + A_WAITER.value),
+        source: Source::Sum(&[Source::Small("add event", &[("B", 9)]), WAITING, NOTIFYING]),
+        note: "a sum of three figures, as published",
+    },
+];
+
+impl Source {
+    pub(super) fn measured(
+        &self,
+        here: Here<'_>,
+        placement: &Placement,
+        backend: &str,
+    ) -> Option<Estimate> {
+        let with = [("backend", backend)];
+        let figures = here.figures;
+        let turned = |steps: &[(&str, u32)], which: fn(&Turn) -> &Option<Estimate>| {
+            let of_steps = of_steps(here.turns, placement.script, backend, steps);
+            let found: Vec<&Estimate> = of_steps.filter_map(|turn| which(turn).as_ref()).collect();
+            together(&found)
+        };
+        match self {
+            Self::Kept(steps) if placement.script == ONE_CPU => turned(steps, |turn| &turn.kept),
+            Self::Given(steps, _) if placement.script == ONE_CPU => {
+                turned(steps, |turn| &turn.given)
+            }
+            Self::Small(name, _) if placement.script == ONE_CPU => {
+                figures.typical("events", &with, name).cloned()
+            }
+            Self::Small(_, steps) | Self::Kept(steps) => {
+                let found: Vec<&Estimate> = (steps.iter())
+                    .filter_map(|(process, n)| figures.step(placement.script, &with, process, *n))
+                    .collect();
+                together(&found)
+            }
+            Self::Given(_, names) => {
+                let found: Vec<&Estimate> = (names.iter())
+                    .filter_map(|name| figures.typical(placement.script, &with, name))
+                    .collect();
+                together(&found)
+            }
+            Self::OneWay => {
+                let with = [("backend", backend), ("place", placement.place)];
+                figures.typical("wake", &with, "wake-up, one way").cloned()
+            }
+            Self::Sum(parts) => {
+                let parts: Option<Vec<Estimate>> = (parts.iter())
+                    .map(|part| part.measured(here, placement, backend))
+                    .collect();
+                sum(&parts?)
+            }
+        }
+    }
+}
