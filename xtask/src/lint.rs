@@ -1,5 +1,5 @@
 //! Lints: format, clippy, documentation, licences, levels of crates, dependency cycles of modules,
-//! other targets.
+//! lengths of files, other targets.
 
 use std::collections::BTreeSet;
 
@@ -39,6 +39,7 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
     licences::check(&metadata)?;
     levels::check(&metadata)?;
     cycles::check()?;
+    short_files()?;
     page::licences()?;
     compiled_once()?;
     if !exists(&["rustup", "target", "add", AARCH64]) {
@@ -64,6 +65,29 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
         check.extend(["-p", package]);
     }
     run::run(command(&check))
+}
+
+/// Checks that no file is too long to be read at once. What programs include is one file.
+fn short_files() -> Result<(), String> {
+    const MOST_LINES: usize = 500;
+    let kinds = ["*.rs", "*.c", "*.cpp", "*.h", "*.py", "*.ts", "*.sv"];
+    let listed = output(command(&[&["git", "ls-files"][..], &kinds].concat()))?;
+    let mut long = Vec::new();
+    for name in listed.lines().filter(|name| *name != "include/undertick.h") {
+        // A file that was removed is listed until the next commit.
+        let lines =
+            std::fs::read_to_string(run::root().join(name)).map_or(0, |text| text.lines().count());
+        if lines > MOST_LINES {
+            long.push(format!("{name}: {lines} lines"));
+        }
+    }
+    match long[..] {
+        [] => Ok(()),
+        _ => Err(format!(
+            "files of over {MOST_LINES} lines; divide them by subject:\n  {}",
+            long.join("\n  ")
+        )),
+    }
 }
 
 /// What cargo knows of all packages of the lock file.
