@@ -226,8 +226,14 @@ pub fn is_there(program: &OsString) -> Result<(), Failure> {
     if is_found {
         return Ok(());
     }
+    let mend = match program.as_encoded_bytes().first() {
+        Some(b'-') => {
+            "no such option; --help lists them (a program of that name is given by its path)"
+        }
+        _ => "no such program; give its path, or a name that is in PATH",
+    };
     Err(Failure::usage(format!(
-        "{}: no such program; give its path, or a name that is in PATH",
+        "{}: {mend}",
         program.to_string_lossy()
     )))
 }
