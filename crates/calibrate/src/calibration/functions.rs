@@ -58,7 +58,7 @@ pub fn measure(
         };
         if trace.manifest.names.is_empty() {
             return Err(NotCalibrated(
-                "none of this program's own functions was recorded: it is stripped, or the loader does not heed LD_PRELOAD".to_owned(),
+                "none of this program's own functions was recorded: it does not export them, or the loader ignores LD_PRELOAD".to_owned(),
             ));
         }
         Ok(Samples::read(&trace).and_then(|samples| {

@@ -88,3 +88,38 @@ fn what_functions_cost_is_subtracted() {
     let (_, without, _) = recorded("without-again.ut", &[]);
     assert!(without["calibration"]["functions"].is_null());
 }
+
+/// An installed program is stripped, and has the names of the calibration's functions all the same.
+#[test]
+fn a_stripped_undertick_measures_the_cost_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let stripped = dir.path().join("undertick");
+    let own = env!("CARGO_BIN_EXE_undertick");
+    let strip = Command::new("strip")
+        .args(["-o", text(&stripped), own])
+        .status();
+    assert!(strip.unwrap().success());
+    let source = "__attribute__((noinline)) static void inner(void) { __asm__ volatile(\"\"); }\n\
+        int main(void) { for (int i = 0; i < 20; i++) inner(); return 0; }\n";
+    let program = build(dir.path(), "program", source, &["cc", "-O1"]);
+    let trace = dir.path().join("t.ut");
+    // `strip` wrote the file, so no child of a test beside this one holds it open.
+    let output = Command::new(&stripped)
+        .env("XDG_CACHE_HOME", dir.path().join("cache"))
+        .args(["record", "--kernel", "off", "--functions", "^inner$"])
+        .args(["-o", text(&trace), "--", text(&program)])
+        .output()
+        .unwrap();
+    let (code, told) = said(&output);
+    assert_eq!(code, 0, "{told}");
+    assert!(!told.contains("stripped"), "{told}");
+    let manifest = fs::read_to_string(trace.join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let calibration = &manifest["calibration"];
+    if calibration.is_null() || told.contains("too few undisturbed") || told.contains("came out at")
+    {
+        println!("skipped: this machine is too busy to measure what recording costs");
+        return;
+    }
+    assert!(calibration["functions"].is_object(), "{told}");
+}
