@@ -12,6 +12,7 @@
  * of a point the core can do beside the work. */
 #include "dose.h"
 #include "undertick.h"
+#include <string.h>
 
 /* Event numbers; crates/calibrate/src/calibration/costs.rs has the same. */
 enum {
@@ -32,8 +33,8 @@ enum {
     REGULAR_SAMPLED_0 = 170, SAMPLED_0 = 180,
     /* As STEPS, with a sampled span in each, of which none or some are recorded. */
     SAMPLED_STEPS = 190,
-    /* Around FLOOD steps of each kind of work: with nothing inside, with what an event does that
-     * is switched off, and with what a span does. */
+    /* Around FLOOD steps of each kind of work: with nothing inside, with an event that is switched
+     * off, and with such a span. */
     OFF_STEPS = 200, OFF_VARIANTS = 3,
     /* As STEPS, around SPARSE steps of each kind in EACH_SPARSE_KIND, which take about a
      * microsecond. */
@@ -250,20 +251,45 @@ STEPPED_AS(flood_1, FLOODS + 1, FLOOD, THROUGHPUT, ut_event(INNER_EVENT, i), (vo
 STEPPED_AS(flood_2, FLOODS + 2, FLOOD, THROUGHPUT, ut_begin(INNER_SPAN), ut_end(INNER_SPAN))
 STEPPED_AS(flood_3, FLOODS + 3, FLOOD, THROUGHPUT, ut_begin_ordered(INNER_ORDERED), ut_end_ordered(INNER_ORDERED))
 
-/* What a point does while recording is on, but not of its event: it looks whether all is on
- * as it was for this thread, and what is not. An end does so twice, before its reading and after. */
-static __thread volatile uint32_t unlike = 0x7fffffff;
-static inline __attribute__((always_inline)) void switched_off(uint32_t event) {
-    const uint32_t on = *ut_process.on;
-    int is_off = __builtin_expect(on != unlike, 0) && (on == UT_OFF_ || (on ^ ut_thread.on) > UT_MODE_ || ut_bit_is_set_(event));
-    __asm__ volatile("" : : "r"(is_off) : "memory");
+/* While these steps last, the thread finds all points of a recording switched off, as it finds those of
+ * some events with record --perturbation. */
+static uint8_t off_control[UT_SWITCHED_AT_ + 8192] __attribute__((aligned(64)));
+static volatile uint32_t off_on;
+static volatile uint32_t *recording_on;
+static struct ut_control_ *recording_control;
+static __attribute__((noinline)) void switch_off(void) {
+    off_on = (ut_thread.on & ~(uint32_t)UT_MODE_) | UT_SOME_;
+    recording_on = ut_process.on;
+    recording_control = ut_process.control;
+    ut_process.on = &off_on;
+    ut_process.control = (struct ut_control_ *)(void *)off_control;
+    __asm__ volatile("" : : : "memory");
+}
+static __attribute__((noinline)) void switch_on(void) {
+    __asm__ volatile("" : : : "memory");
+    ut_process.on = recording_on;
+    ut_process.control = recording_control;
+    __asm__ volatile("" : : : "memory");
 }
 #define OFF_STEPPED(kind, variant, before, after) \
-    STEPPED_AS(off_steps_##kind##_##variant, OFF_STEPS + kind * OFF_VARIANTS + variant, FLOOD, kind, before, after)
+    static __attribute__((noinline)) uint64_t off_steps_##kind##_##variant(uint64_t x) { \
+        DOSE_READY(odd); \
+        uint32_t i; \
+        ut_begin_ordered(OFF_STEPS + kind * OFF_VARIANTS + variant); \
+        switch_off(); \
+        for (i = 0; i < FLOOD; i++) { \
+            before; \
+            x = step(kind, x, odd); \
+            after; \
+        } \
+        switch_on(); \
+        ut_end_ordered(OFF_STEPS + kind * OFF_VARIANTS + variant); \
+        return x; \
+    }
 #define OFF_STEPPED_ALL(kind) \
     OFF_STEPPED(kind, 0, (void)0, (void)0) \
-    OFF_STEPPED(kind, 1, switched_off(INNER_EVENT), (void)0) \
-    OFF_STEPPED(kind, 2, switched_off(INNER_SPAN), (switched_off(INNER_SPAN), switched_off(INNER_SPAN)))
+    OFF_STEPPED(kind, 1, ut_event(INNER_EVENT, i), (void)0) \
+    OFF_STEPPED(kind, 2, ut_begin(INNER_SPAN), ut_end(INNER_SPAN))
 EACH_KIND(OFF_STEPPED_ALL)
 
 /* Many steps of MISSES go through many nodes, some of which the other rounds have brought into the
@@ -394,6 +420,7 @@ uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
     uint64_t x = 88172645463325252ull, choice = 1;
     uint32_t i, j;
     link_nodes();
+    memset(off_control + UT_SWITCHED_AT_, 0xff, sizeof off_control - UT_SWITCHED_AT_);
     if (of_functions) return function_workload(passes);
     /* Each run records the same ones. */
     ut_sample_seed(x);
