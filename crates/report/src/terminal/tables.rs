@@ -23,7 +23,7 @@ pub(super) fn estimates(report: &Report, columns: usize) -> String {
             estimate(interval.mean.as_ref()),
             estimate(interval.quantiles.get("0.99")),
             interval.max.map_or(none(), figures::duration),
-            match interval.count + interval.culled.count {
+            match interval.count.saturating_add(interval.culled.count) {
                 0 => none(),
                 _ => figures::per_cent(interval.culled.share),
             },

@@ -226,7 +226,8 @@ fn frequency(interval: &IntervalReport) -> FrequencyReport {
 }
 
 pub fn report(intervals: Vec<IntervalReport>) -> Report {
-    let events: u64 = intervals.iter().map(|i| 2 * i.count).sum();
+    let events =
+        (intervals.iter()).fold(0, |sum: u64, i| sum.wrapping_add(i.count.wrapping_mul(2)));
     Report {
         schema_version: SCHEMA_VERSION,
         settings: Settings {
