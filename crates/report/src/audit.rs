@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-use crate::terminal::tables::{new_table, text_of};
+use crate::table::terminal::{new_table, text_of};
 use crate::text::{clean, wrap};
 
 /// Every clock of a machine. The field names are the JSON shape that other

@@ -5,7 +5,7 @@ use undertick_document::figures::{self, figure};
 use undertick_document::{Histogram, Must, is_open};
 use undertick_units::{Estimate, Interval};
 
-use crate::terminal::tables::{new_table, text_of};
+use crate::table::terminal::{new_table, text_of};
 use crate::text::wrap;
 
 /// The zero-elapsed-time test of every compensation method. The field names are

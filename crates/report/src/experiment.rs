@@ -7,7 +7,7 @@ use undertick_document::figures::{self, figure};
 use undertick_document::{IntervalReport, LineReport, Repeated, Report};
 
 use crate::remarks;
-use crate::terminal::tables::new_table;
+use crate::table::terminal::new_table;
 use crate::text::{clean, wrap};
 
 /// Minimum number of columns that the tables fit in.

@@ -9,12 +9,10 @@
 //! goes through `escape::Text`, the JSON through `escape::json`.
 
 mod details;
-mod escape;
-mod evidence;
+pub(crate) mod escape;
 pub mod fleet;
 mod frame;
 pub mod interference;
-mod perturbation;
 mod plot;
 pub mod reproduce;
 mod summary;
@@ -73,7 +71,7 @@ fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::
         details::write(page, report)?;
         tables::times(page, report)?;
         tables::taken_out(page, report)?;
-        evidence::table(page, report)?;
+        tables::evidence(page, report)?;
     }
     if let Some(timeline) = beside.timeline {
         timeline::write(page, timeline)?;
@@ -81,7 +79,7 @@ fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::
     if let Some(trace) = beside.trace {
         timeline::elsewhere(page, trace)?;
     }
-    perturbation::write(page, report)?;
+    tables::perturbation(page, report)?;
     tables::losses(page, report)?;
     tables::clock(page, report)?;
     if !report.frequencies.is_empty() {

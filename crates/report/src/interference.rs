@@ -7,7 +7,7 @@ use comfy_table::CellAlignment;
 use undertick_document::figures;
 use undertick_units::Estimate;
 
-use crate::terminal::tables::new_table;
+use crate::table::terminal::new_table;
 use crate::text::{clean, wrap};
 
 pub use document::{

@@ -23,6 +23,7 @@
 
 pub mod audit;
 pub mod calibrate;
+mod columns;
 pub mod compare;
 pub mod experiment;
 pub mod fleet;
@@ -33,6 +34,7 @@ pub mod plot;
 mod remarks;
 pub mod reproduce;
 pub mod survey;
+mod table;
 pub mod terminal;
 mod text;
 pub mod traffic;

@@ -218,14 +218,11 @@ pub(crate) fn is_cleaned(interval: &IntervalReport) -> bool {
     interval.culled.count > 0 || interval.taken_off.count > 0
 }
 
-/// How the time of an interval's samples divides, in the order of [`TIMES`].
+/// How the time of an interval's samples divides: total, on CPU, off CPU, taken off.
 pub(crate) fn times(interval: &IntervalReport) -> Option<[f64; 4]> {
     let (on, off) = interval.on_cpu_ns.zip(interval.off_cpu_ns)?;
     Some([interval.total_ns?, on, off, interval.taken_off.time_ns])
 }
-
-/// Names of the parts that [`times`] returns.
-pub(crate) const TIMES: [&str; 4] = ["total", "on CPU", "off CPU", "taken off"];
 
 /// Explanation of the parts that [`times`] returns.
 pub(crate) const TIMES_LEGEND: &str = "Of all samples. Off CPU: the thread waited, slept or \

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
 use crate::plot::Plot;
-use crate::terminal::tables::new_table;
+use crate::table::terminal::new_table;
 use crate::text::{clean, wrap};
 
 /// A source with its figures. The field names are the JSON shape that other

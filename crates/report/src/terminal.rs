@@ -5,7 +5,7 @@
 //! the caveats are. Warnings come last because the end is what stays on the screen.
 
 mod histogram;
-pub(crate) mod tables;
+mod tables;
 
 use undertick_document::{ClockSummary, Report, TraceSummary, figures, without_impossible};
 

@@ -7,7 +7,7 @@ use comfy_table::CellAlignment;
 use undertick_document::figures;
 use undertick_document::passes::{Mark, Passes, Step};
 
-use crate::terminal::tables::new_table;
+use crate::table::terminal::new_table;
 use crate::text::{clean, wrap};
 
 /// The tables as text, one for each setting.

@@ -5,7 +5,7 @@ use undertick_document::figures;
 use super::{Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost, Type};
 use crate::remarks::number_of;
 use crate::survey::{self, Scale};
-use crate::terminal::tables::{new_table, text_of};
+use crate::table::terminal::{new_table, text_of};
 use crate::text::{clean, shorten, wrap};
 
 /// Minimum number of columns that the tables fit in.

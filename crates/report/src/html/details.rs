@@ -4,8 +4,8 @@ use core::fmt::{Result, Write};
 use undertick_document::{IntervalKind, IntervalReport, Reads, Report, figures};
 
 use super::escape::Text;
-use super::tables::{belongs, duration, estimate, name_or_blank, shown};
 use crate::remarks;
+use crate::table::html::{belongs, duration, estimate, name_or_blank, with_micro};
 
 /// Medians below this number of clock steps are shown in steps too: a step is then more than a per
 /// cent of the figure.
@@ -52,7 +52,7 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
         writeln!(page, "<dt>{}</dt><dd>{content}</dd>", Text(name))
     };
     if let Some(modes) = remarks::modes(interval) {
-        fact("modes", Text(&shown(&modes)).to_string())?;
+        fact("modes", Text(&with_micro(&modes)).to_string())?;
     }
     fact("mean", estimate(interval.mean.as_ref()))?;
     fact("median", estimate(interval.median.as_ref()))?;
@@ -84,7 +84,7 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
         }
     }
     if let Some(slowed) = remarks::slowed(interval) {
-        let words = Text(&shown(&slowed)).to_string();
+        let words = Text(&with_micro(&slowed)).to_string();
         fact("slowed", format!("by {words}"))?;
     }
     if let Some(share) = &interval.share_of {

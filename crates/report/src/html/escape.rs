@@ -6,7 +6,7 @@ use crate::text::{clean, is_unsafe_to_show};
 
 /// Text between tags or inside a quoted attribute: made harmless on screen
 /// (control and direction characters spelled out), then escaped.
-pub(super) struct Text<'a>(pub &'a str);
+pub(crate) struct Text<'a>(pub &'a str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,12 +5,12 @@ use core::fmt::{Result, Write};
 
 use super::escape::Text;
 use super::frame;
-use super::tables::shown;
 use crate::fleet::{
     Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost, bounds, changed_by,
     drift_summary, groups, quantity, scatter, summary, type_name, types, versions,
 };
 use crate::survey::{Scale, title};
+use crate::table::html::with_micro;
 
 /// Maximum number of rows in tables of machines; the document in the page has all.
 const MOST_OUTLIERS: usize = 200;
@@ -223,10 +223,10 @@ fn distribution(
         ("95 %", 5),
         ("most", 6),
     ] {
-        let value = shown(&quantity(of.quantiles[at], &metric.unit));
+        let value = with_micro(&quantity(of.quantiles[at], &metric.unit));
         frame::cell(page, label, "", Text(&value))?;
     }
-    frame::cell(page, "scatter", "", Text(&shown(&scatter(metric, of))))?;
+    frame::cell(page, "scatter", "", Text(&with_micro(&scatter(metric, of))))?;
     let class = if of.outlying > 0 { "bad" } else { "" };
     frame::cell(page, "out", class, of.outlying)?;
     frame::cell(page, "", "plot", histogram(of))?;
@@ -277,9 +277,9 @@ fn drifted(page: &mut String, fleet: &Fleet, drift: &Drift) -> Result {
         frame::row_heading(page, &metric.name, "")?;
         frame::cell(page, "machines", "", metric.hosts)?;
         let change = changed_by(metric.change, metric.scale, &metric.unit);
-        frame::cell(page, "now to then", "", Text(&shown(&change)))?;
+        frame::cell(page, "now to then", "", Text(&with_micro(&change)))?;
         let interval = bounds(metric.interval, metric.scale, &metric.unit);
-        frame::cell(page, "interval", "", Text(&shown(&interval)))?;
+        frame::cell(page, "interval", "", Text(&with_micro(&interval)))?;
         let class = if metric.changed { "words bad" } else { "words" };
         frame::cell(page, "verdict", class, Text(&words))?;
         page.push_str("</tr>\n");

@@ -6,8 +6,8 @@ use undertick_document::figures::{self, figure};
 use undertick_document::{IntervalReport, Report};
 
 use super::escape::Text;
-use super::tables::shown;
 use crate::remarks::{self, number_of};
+use crate::table::html::with_micro;
 use crate::text::clean;
 
 /// The book's address in the repository.
@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
         writeln!(
             page,
             "<li><b>{verdict}.</b> {}</li>",
-            Text(&shown(sentence))
+            Text(&with_micro(sentence))
         )?;
     }
     page.push_str("</ul>\n");

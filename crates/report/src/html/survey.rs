@@ -5,9 +5,9 @@ use undertick_document::figures;
 
 use super::escape::Text;
 use super::frame;
-use super::tables::shown;
 use crate::remarks::unix_date;
 use crate::survey::{Metric, Survey, figure, machine};
+use crate::table::html::with_micro;
 
 /// The whole page.
 #[must_use]
@@ -71,7 +71,12 @@ fn table(page: &mut String, metrics: &[&Metric]) -> Result {
     for metric in metrics {
         let text = figure(&metric.estimate);
         frame::row_heading(page, &metric.name, &metric.includes)?;
-        frame::cell(page, "figure", "", Text(&shown(&text.value_and_unit())))?;
+        frame::cell(
+            page,
+            "figure",
+            "",
+            Text(&with_micro(&text.value_and_unit())),
+        )?;
         frame::cell(page, "interval", "", Text(&text.figure.interval()))?;
         frame::cell(
             page,
@@ -81,7 +86,9 @@ fn table(page: &mut String, metrics: &[&Metric]) -> Result {
         )?;
         if has_tail {
             let tail = metric.once_a_second.as_ref();
-            let tail = tail.map_or("–".to_owned(), |e| shown(&figures::duration(e.value)));
+            let tail = tail.map_or("–".to_owned(), |e| {
+                with_micro(&figures::duration(e.value))
+            });
             frame::cell(page, "once a second", "", Text(&tail))?;
         }
         frame::cell(

@@ -1,86 +1,15 @@
 //! The tables of the page.
 
-use core::fmt::{Display, Result, Write};
+use core::fmt::{Result, Write};
 
-use undertick_document::figures::{self, figure};
+use undertick_document::figures;
 use undertick_document::{IntervalReport, Report};
 use undertick_units::Estimate;
 
 use super::escape::Text;
+use crate::columns::{self, rows};
 use crate::remarks;
-
-/// A figure's text as the page shows it, with a proper micro sign.
-pub(super) fn shown(text: &str) -> String {
-    text.replace("\u{a0}us", "\u{a0}µs")
-}
-
-/// A duration without an interval, as text.
-pub(super) fn duration(ns: f64) -> String {
-    shown(&figures::duration(ns))
-}
-
-/// A value above its interval, or a dash.
-pub(super) fn estimate(estimate: Option<&Estimate>) -> String {
-    estimate.map_or("–".to_owned(), |estimate| {
-        let figure = figure(estimate);
-        format!(
-            "{} <span class=\"within\">{}</span>",
-            Text(&shown(&figure.value_and_unit())),
-            Text(&figure.interval())
-        )
-    })
-}
-
-/// A cell with the number it sorts by; a cell without a number sorts last.
-pub(super) fn cell(
-    page: &mut String,
-    label: &str,
-    sort: Option<f64>,
-    content: impl Display,
-) -> Result {
-    let sort = sort.filter(|v| v.is_finite());
-    let sort = sort.map_or(String::new(), |v| format!(" data-sort=\"{v}\""));
-    write!(page, "<td data-label=\"{label}\"{sort}>{content}</td>")
-}
-
-/// Headings of columns that a reader may sort by.
-pub(super) fn headings_of(
-    page: &mut String,
-    headings: impl IntoIterator<Item = impl Display>,
-) -> Result {
-    for heading in headings {
-        write!(
-            page,
-            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
-        )?;
-    }
-    Ok(())
-}
-
-pub(super) fn name_cell(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
-    write!(
-        page,
-        "<th scope=\"row\" data-label=\"interval\"><a class=\"name\" href=\"#i{index}\">{}</a>{}</th>",
-        Text(name_or_blank(&interval.name)),
-        belongs(interval)
-    )
-}
-
-/// Where an interval of an experiment belongs; several may have the same name.
-pub(super) fn belongs(interval: &IntervalReport) -> String {
-    let text = interval.repeated.as_ref().map(crate::experiment::belongs);
-    text.map_or(String::new(), |text| {
-        format!("<br><span class=\"hint\">{}</span>", Text(&text))
-    })
-}
-
-/// A name, or a blank for an empty one, which would leave a link without text.
-pub(super) fn name_or_blank(name: &str) -> &str {
-    match name.trim().is_empty() {
-        true => "(no name)",
-        false => name,
-    }
-}
+use crate::table::html::{duration, sortable, sortable_with, with_micro};
 
 /// The table of estimates; each heading is a button that sorts.
 pub(super) fn estimates(page: &mut String, report: &Report) -> Result {
@@ -88,55 +17,14 @@ pub(super) fn estimates(page: &mut String, report: &Report) -> Result {
     write!(
         page,
         "<section id=\"intervals\">\n<h2>Intervals</h2>\n<p class=\"hint\">In brackets: the {level} \
-         interval, in the unit of its figure.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>"
+         interval, in the unit of its figure.</p>\n"
     )?;
-    let headings = ["interval", "n", "median", "mean", "p99", "max", "culled"];
-    headings_of(page, headings)?;
     let scale = Scale::for_report(report);
-    write!(
-        page,
-        "<th scope=\"col\" class=\"bars\">{}</th></tr></thead>\n<tbody>\n",
-        scale.heading()
-    )?;
-    for (index, interval) in report.intervals.iter().enumerate() {
-        write!(page, "<tr data-interval=\"{index}\">")?;
-        name_cell(page, interval, index)?;
-        let value = |e: Option<&Estimate>| e.map(|e| e.value);
-        let p99 = interval.quantiles.get("0.99");
-        let matched = interval.count.saturating_add(interval.culled.count);
-        cell(
-            page,
-            "n",
-            Some(interval.count as f64),
-            Text(&remarks::count(interval)),
-        )?;
-        for (label, e) in [
-            ("median", interval.median.as_ref()),
-            ("mean", interval.mean.as_ref()),
-            ("p99", p99),
-        ] {
-            cell(page, label, value(e), estimate(e))?;
-        }
-        let max = interval.max.map_or("–".to_owned(), duration);
-        cell(page, "max", interval.max, max)?;
-        let culled = match matched {
-            0 => "–".to_owned(),
-            _ => Text(&figures::per_cent(interval.culled.share)).to_string(),
-        };
-        cell(
-            page,
-            "culled",
-            (matched > 0).then_some(interval.culled.share),
-            culled,
-        )?;
-        writeln!(
-            page,
-            "<td class=\"bars\">{}</td></tr>",
-            scale.bars(interval)
-        )?;
-    }
+    let bars = (scale.heading(), |row: columns::Row<'_>| scale.bars(row.1));
+    let rows = rows(report, |_| Some(()));
+    sortable_with(page, &columns::estimates(), rows, Some((bars.0, &bars.1)))?;
     page.push_str(
-        "</tbody>\n</table></div>\n<p class=\"hint legend\"><span class=\"key median\"></span>median \
+        "<p class=\"hint legend\"><span class=\"key median\"></span>median \
          <span class=\"key mean\"></span>mean <span class=\"key p99\"></span>p99, each as wide as \
          its interval, on one logarithmic scale</p>\n</section>\n",
     );
@@ -247,42 +135,26 @@ fn end_of_scale(decade: i32) -> String {
 
 /// How the time of the samples divides, where that is known.
 pub(super) fn times(page: &mut String, report: &Report) -> Result {
-    let known = |i: &IntervalReport| remarks::times(i);
-    if report.intervals.iter().all(|i| known(i).is_none()) {
+    let known = rows(report, remarks::times);
+    if known.is_empty() {
         return Ok(());
     }
     write!(
         page,
-        "<section id=\"times\">\n<h2>Time</h2>\n<p class=\"hint\">{}</p>\n<div class=\"wide\">\
-         <table class=\"figures sortable\">\n<thead><tr>",
+        "<section id=\"times\">\n<h2>Time</h2>\n<p class=\"hint\">{}</p>\n",
         remarks::TIMES_LEGEND
     )?;
-    headings_of(page, ["interval"].into_iter().chain(remarks::TIMES))?;
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for (index, interval) in report.intervals.iter().enumerate() {
-        let Some(times) = known(interval) else {
-            continue;
-        };
-        write!(page, "<tr data-interval=\"{index}\">")?;
-        name_cell(page, interval, index)?;
-        for (label, ns) in remarks::TIMES.into_iter().zip(times) {
-            cell(page, label, Some(ns), duration(ns))?;
-        }
-        page.push_str("</tr>\n");
-    }
-    page.push_str("</tbody>\n</table></div>\n</section>\n");
+    sortable(page, &columns::times(), known)?;
+    page.push_str("</section>\n");
     Ok(())
 }
 
 /// What was dropped and subtracted, with the figures before and after.
 pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
     page.push_str("<section id=\"taken-out\">\n<h2>Before and after</h2>\n");
-    let touched: Vec<(usize, &IntervalReport)> = report
-        .intervals
-        .iter()
-        .enumerate()
-        .filter(|(_, i)| remarks::is_cleaned(i) || i.compensation.cost.is_some())
-        .collect();
+    let touched = rows(report, |i| {
+        (remarks::is_cleaned(i) || i.compensation.cost.is_some()).then_some(())
+    });
     if touched.is_empty() {
         page.push_str("<p>No sample was left out and no cost subtracted.</p>\n</section>\n");
         return Ok(());
@@ -290,64 +162,44 @@ pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
     page.push_str(
         "<p class=\"hint\">Samples left out on evidence or less what disturbed them, and what \
          recording itself cost. All: with every matched sample and its disturbances; as read: \
-         with nothing subtracted.</p>\n<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>",
+         with nothing subtracted.</p>\n",
     );
-    headings_of(
-        page,
-        [
-            "interval",
-            "left out",
-            "because",
-            "median, all",
-            "median, as read",
-            "median",
-            "mean, all",
-            "mean, as read",
-            "mean",
-            "cost subtracted",
-        ],
-    )?;
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for (index, interval) in touched {
-        write!(page, "<tr data-interval=\"{index}\">")?;
-        name_cell(page, interval, index)?;
-        let culled = &interval.culled;
-        let share = format!(
-            "{} <span class=\"within\">{}</span><span class=\"share\"><i style=\"width:{:.2}%\"></i></span>",
-            figures::short_count(culled.count),
-            Text(&figures::per_cent(culled.share)),
-            (culled.share * 100.0).clamp(0.0, 100.0)
-        );
-        cell(page, "left out", Some(culled.share), share)?;
-        cell(
-            page,
-            "because",
-            None,
-            Text(&remarks::causes(interval).join(", ")),
-        )?;
-        let before = match remarks::is_cleaned(interval) {
-            false => (None, None),
-            true => (
-                interval.before_culling.median.as_ref(),
-                interval.before_culling.mean.as_ref(),
-            ),
-        };
-        let as_read = interval.compensation.cost.as_ref();
-        let as_read = as_read.map(|_| &interval.uncompensated);
-        for (label, e) in [
-            ("median, all", before.0),
-            ("median, as read", as_read.and_then(|a| a.median.as_ref())),
-            ("median", interval.median.as_ref()),
-            ("mean, all", before.1),
-            ("mean, as read", as_read.and_then(|a| a.mean.as_ref())),
-            ("mean", interval.mean.as_ref()),
-            ("cost subtracted", interval.compensation.cost.as_ref()),
-        ] {
-            cell(page, label, e.map(|e| e.value), estimate(e))?;
-        }
-        page.push_str("</tr>\n");
+    sortable(page, &columns::taken_out(), touched)?;
+    page.push_str("</section>\n");
+    Ok(())
+}
+
+/// The causes in samples according to the kernel's own events; empty if there are no such events.
+pub(super) fn evidence(page: &mut String, report: &Report) -> Result {
+    let fell = rows(report, remarks::fell_into);
+    if fell.is_empty() {
+        return Ok(());
     }
-    page.push_str("</tbody>\n</table></div>\n</section>\n");
+    page.push_str(
+        "<section id=\"evidence\">\n<h2>Evidence</h2>\n<p class=\"hint\">What the kernel's own \
+         events say fell into samples. Only what is not the program's own doing is left out.</p>\n",
+    );
+    sortable(page, &columns::evidence(), fell)?;
+    page.push_str("</section>\n");
+    Ok(())
+}
+
+/// By how much the measuring points slowed the program, where that was measured.
+pub(super) fn perturbation(page: &mut String, report: &Report) -> Result {
+    writeln!(
+        page,
+        "<section id=\"perturbation\">\n<h2>Perturbation</h2>\n<p>{}.</p>",
+        Text(&with_micro(&remarks::perturbation(&report.trace)))
+    )?;
+    let slowed = rows(report, |i| &i.slowed);
+    if !slowed.is_empty() {
+        page.push_str(
+            "<p class=\"hint\">What lies inside was switched off and on at random while the program \
+             ran. Nothing of this is subtracted.</p>\n",
+        );
+        sortable(page, &columns::slowed(), slowed)?;
+    }
+    page.push_str("</section>\n");
     Ok(())
 }
 
@@ -374,41 +226,14 @@ pub(super) fn losses(page: &mut String, report: &Report) -> Result {
         }
         page.push_str("</dl>\n");
     }
-    let unmatched: Vec<(usize, &IntervalReport)> = report
-        .intervals
-        .iter()
-        .enumerate()
-        .filter(|(_, i)| i.unmatched > 0 || i.negative > 0)
-        .collect();
-    if unmatched.is_empty() {
-        page.push_str("<p>Every start found its end.</p>\n</section>\n");
-        return Ok(());
+    let unmatched = rows(report, |i| {
+        (i.unmatched > 0 || i.negative > 0).then_some(())
+    });
+    match unmatched.is_empty() {
+        true => page.push_str("<p>Every start found its end.</p>\n"),
+        false => sortable(page, &columns::unmatched(), unmatched)?,
     }
-    page.push_str("<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>");
-    let headings = [
-        "interval",
-        "starts without end",
-        "of these by loss",
-        "ends without start",
-        "end read before start",
-    ];
-    headings_of(page, headings)?;
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for (index, i) in unmatched {
-        write!(page, "<tr data-interval=\"{index}\">")?;
-        name_cell(page, i, index)?;
-        let counts = [
-            i.unmatched_starts,
-            i.unmatched_by_loss,
-            i.unmatched_ends,
-            i.negative,
-        ];
-        for (heading, n) in headings[1..].iter().zip(counts) {
-            cell(page, heading, Some(n as f64), figures::count(n))?;
-        }
-        page.push_str("</tr>\n");
-    }
-    page.push_str("</tbody>\n</table></div>\n</section>\n");
+    page.push_str("</section>\n");
     Ok(())
 }
 
@@ -449,38 +274,8 @@ pub(super) fn clock(page: &mut String, report: &Report) -> Result {
 
 /// How often events occurred.
 pub(super) fn frequencies(page: &mut String, report: &Report) -> Result {
-    page.push_str(
-        "<section id=\"frequencies\">\n<h2>Frequencies</h2>\n<div class=\"wide\"><table class=\"figures sortable\">\n\
-         <thead><tr>",
-    );
-    headings_of(page, ["event", "count", "per second", "share"])?;
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for frequency in &report.frequencies {
-        let name = Text(name_or_blank(&frequency.name));
-        write!(
-            page,
-            "<tr><th scope=\"row\" data-label=\"event\"><span class=\"name\">{name}</span></th>"
-        )?;
-        let rate = frequency.per_second.as_ref();
-        cell(
-            page,
-            "count",
-            Some(frequency.count as f64),
-            figures::count(frequency.count),
-        )?;
-        cell(page, "per second", rate.map(|e| e.value), estimate(rate))?;
-        let share = frequency.share_of.as_ref();
-        let text = share.map_or(String::new(), |share| {
-            let of = Text(name_or_blank(&share.of));
-            format!(
-                "{} of <span class=\"name\">{of}</span>",
-                estimate(share.share.as_ref())
-            )
-        });
-        let value = share.and_then(|s| s.share.as_ref()).map(|e| e.value);
-        cell(page, "share", value, text)?;
-        page.push_str("</tr>\n");
-    }
-    page.push_str("</tbody>\n</table></div>\n</section>\n");
+    page.push_str("<section id=\"frequencies\">\n<h2>Frequencies</h2>\n");
+    sortable(page, &columns::frequencies(), &report.frequencies)?;
+    page.push_str("</section>\n");
     Ok(())
 }

@@ -5,8 +5,9 @@ use undertick_document::figures;
 use undertick_document::timeline::{Detail, Lane, LaneKind, Timeline};
 
 use super::escape::Text;
-use super::tables::{cell, shown};
 use crate::remarks::number_of;
+use crate::table::html::{sortable, with_micro};
+use crate::table::{Cell, Columns};
 
 /// Buttons of the timeline, and their actions in the script.
 const BUTTONS: [(&str, &str); 6] = [
@@ -23,11 +24,11 @@ pub(super) fn write(page: &mut String, timeline: &Timeline) -> Result {
     write!(
         page,
         "<section id=\"timeline-section\">\n<h2>Timeline</h2>\n<p>{}</p>\n",
-        Text(&shown(&about(timeline)))
+        Text(&with_micro(&about(timeline)))
     )?;
     if let Some(detail) = &timeline.detail {
         let words = slowest(timeline, detail);
-        writeln!(page, "<p>{}</p>", Text(&shown(&words)))?;
+        writeln!(page, "<p>{}</p>", Text(&with_micro(&words)))?;
     }
     drawing(page)?;
     lanes(page, timeline)?;
@@ -104,44 +105,15 @@ fn drawing(page: &mut String) -> Result {
 }
 
 fn lanes(page: &mut String, timeline: &Timeline) -> Result {
-    page.push_str("<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>");
-    for heading in ["lane", "busy", "spans", "mostly", "losses"] {
-        write!(
-            page,
-            "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
-        )?;
-    }
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for lane in &timeline.lanes {
-        lane_row(page, timeline, lane)?;
-    }
-    page.push_str("</tbody>\n</table></div>\n");
-    Ok(())
-}
-
-fn lane_row(page: &mut String, timeline: &Timeline, lane: &Lane) -> Result {
-    write!(
-        page,
-        "<tr><th scope=\"row\" data-label=\"lane\"><span class=\"name\">{}</span></th>",
-        Text(&lane.label)
-    )?;
-    cell(
-        page,
-        "busy",
-        Some(lane.busy),
-        Text(&figures::per_cent(lane.busy)),
-    )?;
-    cell(
-        page,
-        "spans",
-        Some(lane.spans as f64),
-        figures::count(lane.spans),
-    )?;
-    cell(page, "mostly", None, Text(&mostly(timeline, lane)))?;
-    let lost: u64 = lane.losses.iter().map(|(_, n)| n).sum();
-    cell(page, "losses", Some(lost as f64), figures::count(lost))?;
-    page.push_str("</tr>\n");
-    Ok(())
+    let columns = Columns::new()
+        .column("lane", |lane: &Lane| Cell::Name(&lane.label))
+        .column("busy", |lane| Cell::share(lane.busy))
+        .column("spans", |lane| Cell::Count(lane.spans))
+        .column("mostly", |lane| Cell::text(mostly(timeline, lane)))
+        .column("losses", |lane| {
+            Cell::Count(lane.losses.iter().map(|(_, n)| n).sum())
+        });
+    sortable(page, &columns, &timeline.lanes)
 }
 
 /// The name that took the most columns of the lane's first row.

@@ -5,7 +5,7 @@ use undertick_units::Estimate;
 
 use super::{Host, Metric, Survey};
 use crate::remarks::{number_of, unix_date};
-use crate::terminal::tables::{new_table, text_of};
+use crate::table::terminal::{new_table, text_of};
 use crate::text::{clean, wrap};
 
 /// Minimum number of columns that the tables fit in.
