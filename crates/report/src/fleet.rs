@@ -9,7 +9,7 @@ use crate::survey::{Better, Scale};
 
 pub use terminal::render;
 pub(crate) use terminal::{
-    bounds, changed_by, drift_summary, groups, quantity, scatter, summary, type_name, types,
+    OfType, by_type, changes, distributions, drift_summary, groups, summary, type_name, types,
     versions,
 };
 

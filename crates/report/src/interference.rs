@@ -3,11 +3,12 @@
 
 mod document;
 
-use comfy_table::CellAlignment;
-use undertick_document::figures;
+use serde_json::Value;
+use undertick_document::figures::{self, Figure};
 use undertick_units::Estimate;
 
-use crate::table::terminal::new_table;
+use crate::table::terminal::draw;
+use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
 
 pub use document::{
@@ -30,13 +31,13 @@ fn times(estimate: &Estimate) -> String {
 #[must_use]
 pub fn render(found: &Interference, columns: usize) -> String {
     let mut parts = vec![headline(found, columns)];
-    parts.push(peaks(found, columns));
+    parts.push(draw(&peaks(), &found.peaks, columns));
     if let Some(bars) = bars(&found.histogram, columns) {
         parts.push(bars);
     }
-    parts.push(losses(found, columns));
+    parts.push(draw(&losses(found), &found.losses, columns));
     if !found.predictions.is_empty() {
-        parts.push(predictions(found, columns));
+        parts.push(draw(&predictions(), &found.predictions, columns));
     }
     if let Some(compared) = &found.compared {
         parts.push(compared_in_words(compared, columns));
@@ -151,62 +152,77 @@ fn headline(found: &Interference, columns: usize) -> String {
     wrapped.join("\n")
 }
 
-fn peaks(found: &Interference, columns: usize) -> String {
-    let mut table = new_table(columns);
-    table.set_header([
-        "rate",
-        "times slower",
-        "share of time",
-        "of samples",
-        "cause",
-    ]);
-    for peak in &found.peaks {
-        let of = match peak.of.as_str() {
-            "bursts" => " (of bursts)",
-            "activity" => " (by its CPU time)",
-            _ => "",
-        };
-        table.add_row([
-            format!("{:.3}", peak.rate),
-            times(&peak.slowdown),
-            share(&peak.time_share),
-            format!("{}{of}", share(&peak.sample_share)),
-            clean(cause(&peak.cause)),
-        ]);
-    }
-    drawn(table, 4)
+/// The columns of the peaks.
+pub(crate) fn peaks<'a>() -> Columns<'a, &'a Peak> {
+    Columns::<&Peak>::new()
+        .column("rate", |peak| Cell::text(format!("{:.3}", peak.rate)))
+        .column("times slower", |peak| {
+            beside(&figures::plain(&peak.slowdown))
+        })
+        .column("share of time", |peak| {
+            beside(&figures::figure(&peak.time_share))
+        })
+        .terminal("of samples", |peak| {
+            let of = match peak.of.as_str() {
+                "bursts" => " (of bursts)",
+                "activity" => " (by its CPU time)",
+                _ => "",
+            };
+            Cell::text(share(&peak.sample_share) + of)
+        })
+        .page("of samples", |peak| {
+            beside(&figures::figure(&peak.sample_share))
+        })
+        .column("cause", |peak| Cell::text(cause(&peak.cause)))
+        .words()
+        .page("evidence", |peak| Cell::text(evidence(peak)))
+        .words()
 }
 
-fn losses(found: &Interference, columns: usize) -> String {
-    let mut table = new_table(columns);
-    table.set_header(["lost by", "share of speed", "hits", "middle one", "longest"]);
-    for loss in &found.losses {
-        let hits = found.interruptions.iter().find(|i| i.cause == loss.cause);
-        let time = |ns: fn(&Interruption) -> f64| {
-            hits.map_or_else(String::new, |i| figures::duration(ns(i)))
-        };
-        table.add_row([
-            clean(cause(&loss.cause)),
-            share(&loss.share),
-            hits.map_or_else(String::new, |i| i.count.to_string()),
-            time(|i| i.median_ns),
-            time(|i| i.longest_ns),
-        ]);
-    }
-    drawn(table, 5)
+fn beside<'a>(figure: &Figure) -> Cell<'a> {
+    Cell::Beside(figure.value_and_unit(), figure.interval())
 }
 
-fn predictions(found: &Interference, columns: usize) -> String {
-    let mut table = new_table(columns);
-    table.set_header(["were it active", "share of speed lost", "cause"]);
-    for p in &found.predictions {
-        table.add_row([
-            format!("{:.0} % of the time", 100.0 * p.activity),
-            share(&p.loss),
-            clean(cause(&p.cause)),
-        ]);
-    }
-    drawn(table, 2)
+/// The evidence for a peak's cause, by name.
+fn evidence(peak: &Peak) -> String {
+    let each = peak.evidence.iter().map(|(name, value)| {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(n) if n.is_f64() => format!("{:.2}", n.as_f64().unwrap_or(0.0)),
+            other => other.to_string(),
+        };
+        format!("{}: {value}", name.replace('_', " "))
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// The columns of the losses.
+pub(crate) fn losses(found: &Interference) -> Columns<'_, &Loss> {
+    let of = |shown: fn(&Interruption) -> String| {
+        move |loss: &Loss| {
+            let hits = found.interruptions.iter().find(|i| i.cause == loss.cause);
+            hits.map_or(Cell::Absent, |i| Cell::text(shown(i)))
+        }
+    };
+    Columns::<&Loss>::new()
+        .column("lost by", |loss| Cell::text(cause(&loss.cause)))
+        .column("share of speed", |loss| {
+            beside(&figures::figure(&loss.share))
+        })
+        .column("hits", of(|i| i.count.to_string()))
+        .page("a second", of(|i| format!("{:.1}", i.per_second)))
+        .column("middle one", of(|i| figures::duration(i.median_ns)))
+        .column("longest", of(|i| figures::duration(i.longest_ns)))
+}
+
+fn predictions<'a>() -> Columns<'a, &'a Prediction> {
+    Columns::<&Prediction>::new()
+        .terminal("were it active", |p| {
+            Cell::text(format!("{:.0} % of the time", 100.0 * p.activity))
+        })
+        .terminal("share of speed lost", |p| beside(&figures::figure(&p.loss)))
+        .terminal("cause", |p| Cell::text(cause(&p.cause)))
+        .words()
 }
 
 /// The comparison with an earlier run, in sentences.
@@ -220,21 +236,6 @@ pub fn compared_in_words(compared: &Compared, columns: usize) -> String {
         share(&compared.difference)
     );
     wrap(&text, columns, 2)
-}
-
-fn drawn(mut table: comfy_table::Table, words_from: usize) -> String {
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index > 0 && index < words_from {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let lines: Vec<String> = table
-        .to_string()
-        .lines()
-        .map(|l| l.trim_end().to_owned())
-        .collect();
-    lines.join("\n")
 }
 
 /// A bar chart of the samples by rate, in at most 30 rows; neighbouring bins are joined.

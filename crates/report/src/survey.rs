@@ -9,7 +9,7 @@ use undertick_units::Estimate;
 use undertick_document::{Must, Warning};
 
 pub use terminal::render;
-pub(crate) use terminal::{figure, machine};
+pub(crate) use terminal::{columns, figure, machine};
 
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -2,6 +2,7 @@
 //! says what is shown; each renderer decides once for each kind of cell how that looks.
 
 pub(crate) mod html;
+pub(crate) mod markdown;
 pub(crate) mod terminal;
 
 use std::borrow::Cow;
@@ -15,7 +16,7 @@ pub(crate) struct Columns<'a, R>(Vec<Column<'a, R>>);
 struct Column<'a, R> {
     /// Heading on a terminal, where the column is shown there.
     on_terminal: Option<Cow<'a, str>>,
-    /// Heading on a page, where the column is shown there.
+    /// Heading on a page and in Markdown, where the column is shown there.
     on_page: Option<Cow<'a, str>>,
     /// Whether the column is aligned to the left; on a terminal the first one always is.
     is_words: bool,
@@ -94,14 +95,20 @@ impl<'a, R> Columns<'a, R> {
 pub(crate) enum Cell<'a> {
     /// No figure, and a sign that says so.
     Nothing,
+    /// No figure, because none is expected; a terminal leaves the place empty.
+    Absent,
     /// An interval, by the number of its panel on the page.
     Interval(usize, &'a IntervalReport),
     /// Another name from the measured program, of any length.
     Name(&'a str),
+    /// What the row is about; a page adds what that includes.
+    About(&'a str, Cow<'a, str>),
     /// Text as it stands.
     Text(Cow<'a, str>),
     /// A figure as text with its unit.
     Figure(String),
+    /// Text that must not be overlooked.
+    Notable(String),
     /// Items, one a line where there is room.
     Lines(Vec<String>),
     /// A number without an interval, and its text.
@@ -114,8 +121,12 @@ pub(crate) enum Cell<'a> {
     Part(u64, f64),
     /// A value above its interval.
     Estimate(&'a Estimate),
+    /// Text, and what adds to it beside it, such as the interval of a value.
+    Beside(String, String),
     /// The share that an interval takes of another.
     ShareOf(&'a ShareOf),
+    /// An SVG element; only pages have it.
+    Drawing(String),
 }
 
 impl<'a> Cell<'a> {

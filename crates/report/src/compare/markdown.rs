@@ -2,13 +2,12 @@
 //! away.
 
 use undertick_document::figures;
-use undertick_units::Estimate;
 
-use super::terminal::{bounds, summary};
+use super::terminal::{columns, summary};
 use super::{Comparison, Row, Source};
 use crate::remarks::number_of;
-use crate::survey::{figure, machine};
-use crate::text::clean;
+use crate::survey::machine;
+use crate::table::markdown::{draw, text};
 
 /// Maximum number of rows of a table: GitHub discards a summary of more than 1 MiB entirely.
 const MOST_ROWS: usize = 2000;
@@ -106,50 +105,9 @@ fn folded(summary: &str, body: &str) -> String {
 }
 
 fn table(found: &Comparison, rows: &[&Row]) -> String {
-    let level = figures::per_cent(found.confidence);
-    let mut lines = vec![
-        format!("| | A | B | B/A | {} interval | |", text(&level)),
-        "|---|---:|---:|---:|---:|---|".to_owned(),
-    ];
-    lines.extend(rows.iter().take(MOST_ROWS).map(|row| line(found, row)));
+    let mut lines = draw(&columns(found), rows.iter().copied().take(MOST_ROWS));
     if rows.len() > MOST_ROWS {
         lines.push(format!("| and {} more | | | | | |", rows.len() - MOST_ROWS));
     }
     lines.join("\n")
-}
-
-fn line(found: &Comparison, row: &Row) -> String {
-    let (ratio, interval) = match &row.ratio {
-        Some(ratio) => (format!("{:.3}", ratio.value), bounds(ratio)),
-        None => {
-            let difference = figure(&row.difference);
-            (difference.value_and_unit(), difference.figure.interval())
-        }
-    };
-    let value = |estimate: &Estimate| text(&figure(estimate).value_and_unit());
-    let words = match is_too_slow(found, row) || row.differs() {
-        true => format!("**{}**", text(&row.words)),
-        false => text(&row.words),
-    };
-    format!(
-        "| {} | {} | {} | {} | {} | {words} |",
-        text(&row.name),
-        value(&row.a),
-        value(&row.b),
-        text(&ratio),
-        text(&interval)
-    )
-}
-
-/// Text without meaning to Markdown: any special character is written as a number.
-fn text(of: &str) -> String {
-    let mut shown = String::new();
-    for c in clean(of).chars() {
-        match c {
-            ' ' | '.' | ',' | '-' | '/' | '=' | '%' | '(' | ')' | ';' => shown.push(c),
-            c if c.is_ascii_punctuation() => shown.push_str(&format!("&#{};", u32::from(c))),
-            c => shown.push(c),
-        }
-    }
-    shown
 }

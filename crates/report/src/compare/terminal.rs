@@ -1,12 +1,13 @@
 //! A comparison on a terminal: the summary first, then what differs, then the rest by group.
 
 use undertick_document::figures;
-use undertick_units::Estimate;
+use undertick_units::Interval;
 
 use super::{Comparison, Row, Source, Verdict};
 use crate::remarks::{number_of, unix_date};
 use crate::survey::{self, figure, machine};
-use crate::table::terminal::{new_table, text_of};
+use crate::table::terminal::draw;
+use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
 
 /// Minimum number of columns that the tables fit in.
@@ -28,7 +29,7 @@ pub fn render(found: &Comparison, columns: usize) -> String {
     let (differ, rest): (Vec<&Row>, Vec<&Row>) = found.rows.iter().partition(|row| row.differs());
     parts.extend(gate(found).map(|text| line(&text)));
     if !differ.is_empty() {
-        parts.push(table("What differs", &differ, columns));
+        parts.push(table("What differs", found, &differ, columns));
     }
     for (index, row) in rest.iter().enumerate() {
         let is_first = !rest[..index].iter().any(|other| other.group == row.group);
@@ -40,7 +41,7 @@ pub fn render(found: &Comparison, columns: usize) -> String {
                 true => survey::title(&row.group).to_owned(),
                 false => format!("{}: the rest", survey::title(&row.group)),
             };
-            parts.push(table(&title, &these, columns));
+            parts.push(table(&title, found, &these, columns));
         }
     }
     parts.push(wrap(&legend(found), columns, 0));
@@ -108,47 +109,49 @@ pub(crate) fn summary(found: &Comparison) -> String {
     )
 }
 
-fn table(title: &str, rows: &[&Row], columns: usize) -> String {
-    let mut table = new_table(columns);
-    table.set_header(["what", "A", "B", "B/A", "interval", "verdict"]);
-    for row in rows {
-        let (ratio, interval) = match &row.ratio {
-            Some(ratio) => (format!("{:.3}", ratio.value), bounds(ratio)),
-            None => {
-                let difference = figure(&row.difference);
-                (
-                    format!(
-                        "{}{}",
-                        sign(row.difference.value),
-                        difference.value_and_unit()
-                    ),
-                    difference.figure.interval(),
-                )
+/// The figures of both sides, for a terminal and for Markdown.
+pub(super) fn columns(found: &Comparison) -> Columns<'_, &Row> {
+    let too_slow = (found.gate.as_ref()).map_or(&[][..], |gate| &gate.too_slow);
+    Columns::<&Row>::new()
+        .column("what", |row| Cell::text(&row.name))
+        .on_page("")
+        .column("A", |row| Cell::Figure(figure(&row.a).0))
+        .column("B", |row| Cell::Figure(figure(&row.b).0))
+        .terminal("B/A", |row| {
+            let plus = row.ratio.is_none() && row.difference.value > 0.0;
+            Cell::Figure(format!("{}{}", if plus { "+" } else { "" }, change(row).0))
+        })
+        .page("B/A", |row| Cell::Figure(change(row).0))
+        .column("interval", |row| Cell::text(change(row).1))
+        .on_page(format!("{} interval", figures::per_cent(found.confidence)))
+        .terminal("verdict", |row| {
+            Cell::text(clean(&row.words).replace("larger than", ">"))
+        })
+        .page("", |row| {
+            match row.differs() || too_slow.contains(&row.id) {
+                true => Cell::Notable(row.words.clone()),
+                false => Cell::text(&row.words),
             }
-        };
-        table.add_row([
-            clean(&row.name),
-            figure(&row.a).value_and_unit(),
-            figure(&row.b).value_and_unit(),
-            ratio,
-            interval,
-            clean(&row.words).replace("larger than", ">"),
-        ]);
-    }
-    format!("{}\n{}", clean(title), text_of(table, 1))
+        })
+        .words()
 }
 
-fn sign(value: f64) -> &'static str {
-    if value > 0.0 { "+" } else { "" }
+fn table(title: &str, found: &Comparison, rows: &[&Row], room: usize) -> String {
+    let table = draw(&columns(found), rows.iter().copied(), room);
+    format!("{}\n{table}", clean(title))
 }
 
-/// The bounds of a ratio, to three digits after the point.
-pub(super) fn bounds(ratio: &Estimate) -> String {
+/// The ratio with its interval, to three digits after the point; the difference where a ratio has
+/// no meaning.
+fn change(row: &Row) -> (String, String) {
+    let Some(ratio) = &row.ratio else {
+        return figure(&row.difference);
+    };
     let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), |bound| format!("{bound:.3}"));
-    format!(
-        "[{}, {}]",
-        bound(ratio.interval.lo),
-        bound(ratio.interval.hi)
+    let Interval { lo, hi } = ratio.interval;
+    (
+        format!("{:.3}", ratio.value),
+        format!("[{}, {}]", bound(lo), bound(hi)),
     )
 }
 

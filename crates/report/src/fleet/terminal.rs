@@ -2,10 +2,11 @@
 
 use undertick_document::figures;
 
-use super::{Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost, Type};
+use super::{Distribution, Drift, Fleet, FleetMetric, HostRow, MetricDrift, OutlyingHost, Type};
 use crate::remarks::number_of;
 use crate::survey::{self, Scale};
-use crate::table::terminal::{new_table, text_of};
+use crate::table::terminal::draw;
+use crate::table::{Cell, Columns};
 use crate::text::{clean, shorten, wrap};
 
 /// Minimum number of columns that the tables fit in.
@@ -45,7 +46,12 @@ pub fn render(fleet: &Fleet, columns: usize) -> String {
         "times wider intervals",
     ));
     for (group, metrics) in groups(fleet) {
-        parts.push(distributions(fleet, group, &metrics, columns));
+        let table = draw(
+            &distributions(fleet),
+            by_type(&metrics, MOST_TYPES),
+            columns,
+        );
+        parts.push(format!("{}\n{table}", clean(survey::title(group))));
     }
     parts.extend(fleet.drift.as_ref().map(|drift| drifted(drift, columns)));
     parts.extend(troubles(fleet, columns));
@@ -174,31 +180,49 @@ pub(crate) fn groups(fleet: &Fleet) -> Vec<(&str, Vec<&FleetMetric>)> {
     groups
 }
 
-fn distributions(fleet: &Fleet, group: &str, metrics: &[&FleetMetric], columns: usize) -> String {
+/// A metric, and its distribution over the machines of a type.
+pub(crate) type OfType<'a> = (&'a FleetMetric, &'a Distribution);
+
+/// The columns of the metrics' distributions.
+pub(crate) fn distributions(fleet: &Fleet) -> Columns<'_, OfType<'_>> {
     let many = fleet.types.len() > 1;
-    let mut header = vec!["what"];
-    header.extend(many.then_some("type"));
-    header.extend([
-        "machines", "least", "5 %", "middle", "95 %", "most", "scatter", "out",
-    ]);
-    let mut table = new_table(columns);
-    table.set_header(header);
-    for metric in metrics {
-        // If the types have few machines each, the table would fill the whole output.
-        for of in metric.by_type.iter().take(MOST_TYPES) {
-            let q = |i: usize| quantity(of.quantiles[i], &metric.unit);
-            let mut row = vec![clean(&metric.name)];
-            row.extend(many.then(|| (of.of_type + 1).to_string()));
-            row.extend([of.hosts.to_string(), q(0), q(1), q(3), q(5), q(6)]);
-            row.extend([scatter(metric, of), of.outlying.to_string()]);
-            table.add_row(row);
-        }
+    let mut columns = Columns::<OfType<'_>>::new()
+        .column("what", move |(metric, of)| {
+            let of_type = fleet.types.get(of.of_type).filter(|_| many);
+            let name = of_type.map_or(String::new(), |t| type_name(&t.cpu_model));
+            Cell::About(&metric.name, name.into())
+        })
+        .words();
+    if many {
+        columns = columns.terminal("type", |(_, of)| Cell::text((of.of_type + 1).to_string()));
     }
-    format!("{}\n{}", clean(survey::title(group)), text_of(table, 1))
+    let value =
+        |at: usize| move |(m, of): OfType<'_>| Cell::Figure(quantity(of.quantiles[at], &m.unit));
+    columns
+        .column("machines", |(_, of)| Cell::text(of.hosts.to_string()))
+        .column("least", value(0))
+        .column("5 %", value(1))
+        .column("middle", value(3))
+        .column("95 %", value(5))
+        .column("most", value(6))
+        .column("scatter", |(metric, of)| Cell::Figure(scatter(metric, of)))
+        .column("out", |(_, of)| match of.outlying {
+            0 => Cell::text("0"),
+            n => Cell::Notable(n.to_string()),
+        })
+}
+
+/// The distributions of metrics, by at most so many types each: where the types have few machines,
+/// the table would fill the whole output.
+pub(crate) fn by_type<'a>(
+    metrics: &[&'a FleetMetric],
+    most: usize,
+) -> impl Iterator<Item = OfType<'a>> {
+    (metrics.iter()).flat_map(move |&m| m.by_type.iter().take(most).map(move |of| (m, of)))
 }
 
 /// A number in a metric's unit, as text.
-pub(crate) fn quantity(value: f64, unit: &str) -> String {
+fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "ns" => figures::duration(value),
         "1" => figures::per_cent(value),
@@ -207,7 +231,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
-pub(crate) fn scatter(metric: &FleetMetric, of: &Distribution) -> String {
+fn scatter(metric: &FleetMetric, of: &Distribution) -> String {
     match (of.scatter, metric.scale) {
         (None, _) => String::new(),
         (Some(share), Scale::Ratio) => figures::per_cent(share),
@@ -219,18 +243,8 @@ fn drifted(drift: &Drift, columns: usize) -> String {
     let changed: Vec<_> = drift.metrics.iter().filter(|m| m.changed).collect();
     let mut text = wrap(&drift_summary(drift), columns, 2);
     if !changed.is_empty() {
-        let mut table = new_table(columns);
-        table.set_header(["what", "machines", "now to then", "interval"]);
-        for metric in changed {
-            table.add_row([
-                clean(&metric.name),
-                metric.hosts.to_string(),
-                changed_by(metric.change, metric.scale, &metric.unit),
-                bounds(metric.interval, metric.scale, &metric.unit),
-            ]);
-        }
         text.push('\n');
-        text.push_str(&text_of(table, 1));
+        text.push_str(&draw(&changes(), changed, columns));
     }
     if !drift.changed.is_empty() {
         text.push_str("\n\n");
@@ -241,6 +255,28 @@ fn drifted(drift: &Drift, columns: usize) -> String {
         ));
     }
     text
+}
+
+/// The columns of the changes of metrics.
+pub(crate) fn changes<'a>() -> Columns<'a, &'a MetricDrift> {
+    Columns::<&MetricDrift>::new()
+        .column("what", |m| Cell::About(&m.name, "".into()))
+        .words()
+        .column("machines", |m| Cell::text(m.hosts.to_string()))
+        .column("now to then", |m| {
+            Cell::Figure(changed_by(m.change, m.scale, &m.unit))
+        })
+        .column("interval", |m| {
+            Cell::Figure(bounds(m.interval, m.scale, &m.unit))
+        })
+        .page("verdict", |m| match (m.changed, m.scale) {
+            (false, _) => Cell::text("no change seen"),
+            (true, Scale::Ratio) => {
+                Cell::Notable(format!("changed by {:+.1} %", (m.change - 1.0) * 100.0))
+            }
+            (true, Scale::Difference) => Cell::Notable("changed".to_owned()),
+        })
+        .words()
 }
 
 /// How the fleet changed, in words.
@@ -259,7 +295,7 @@ pub(crate) fn drift_summary(drift: &Drift) -> String {
 }
 
 /// A change as text: a ratio or a difference.
-pub(crate) fn changed_by(change: f64, scale: Scale, unit: &str) -> String {
+fn changed_by(change: f64, scale: Scale, unit: &str) -> String {
     match scale {
         Scale::Ratio => format!("{change:.3}"),
         Scale::Difference => format!(
@@ -270,7 +306,7 @@ pub(crate) fn changed_by(change: f64, scale: Scale, unit: &str) -> String {
     }
 }
 
-pub(crate) fn bounds(interval: [Option<f64>; 2], scale: Scale, unit: &str) -> String {
+fn bounds(interval: [Option<f64>; 2], scale: Scale, unit: &str) -> String {
     let [lo, hi] = interval.map(|b| b.map_or("?".to_owned(), |b| changed_by(b, scale, unit)));
     format!("[{lo}, {hi}]")
 }

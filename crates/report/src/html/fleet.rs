@@ -6,11 +6,12 @@ use core::fmt::{Result, Write};
 use super::escape::Text;
 use super::frame;
 use crate::fleet::{
-    Distribution, Drift, Fleet, FleetMetric, HostRow, OutlyingHost, bounds, changed_by,
-    drift_summary, groups, quantity, scatter, summary, type_name, types, versions,
+    Distribution, Drift, Fleet, HostRow, OfType, OutlyingHost, Type, by_type, changes,
+    distributions, drift_summary, groups, summary, type_name, types, versions,
 };
-use crate::survey::{Scale, title};
-use crate::table::html::with_micro;
+use crate::survey::title;
+use crate::table::html::plain;
+use crate::table::{Cell, Columns};
 
 /// Maximum number of rows in tables of machines; the document in the page has all.
 const MOST_OUTLIERS: usize = 200;
@@ -67,7 +68,9 @@ fn write_page(page: &mut String, fleet: &Fleet) -> Result {
             "<section id=\"g{i}\">\n<h2>{}</h2>\n",
             Text(title(group))
         )?;
-        distributions(page, fleet, metrics)?;
+        let drawn = |(_, of): OfType<'_>| Cell::Drawing(histogram(of));
+        let columns = distributions(fleet).page("least to most", drawn);
+        plain(page, &columns, by_type(metrics, MOST_TYPES))?;
         page.push_str("</section>\n");
     }
     troubles(page, fleet)?;
@@ -81,35 +84,31 @@ fn outlying(page: &mut String, fleet: &Fleet, hosts: &[OutlyingHost], with_type:
         page.push_str("<p>None.</p>\n");
         return Ok(());
     }
-    frame::table(
-        page,
-        &[("machine", true), ("why", true), ("p, adjusted", false)],
-    )?;
-    for host in hosts.iter().take(MOST_OUTLIERS) {
-        let of_type = fleet.types.get(host.of_type).filter(|_| with_type);
-        let of_type = of_type.map_or(String::new(), |t| type_name(&t.cpu_model));
-        frame::row_heading(page, &host.host, &of_type)?;
-        let reasons: Vec<String> = host
-            .reasons
-            .iter()
-            .take(6)
-            .map(|r| r.words.clone())
-            .collect();
-        let more = match host.reasons.len().saturating_sub(6) {
-            0 => String::new(),
-            n => format!("; and {n} more"),
-        };
-        frame::cell(
-            page,
-            "why",
-            "words",
-            Text(&format!("{}{more}", reasons.join("; "))),
-        )?;
-        frame::cell(page, "p, adjusted", "", format!("{:.0e}", host.adjusted_p))?;
-        page.push_str("</tr>\n");
-    }
-    frame::end_of_table(page);
+    let columns = Columns::<&OutlyingHost>::new()
+        .page("machine", |host| {
+            let of_type = fleet.types.get(host.of_type).filter(|_| with_type);
+            Cell::About(&host.host, name_of(of_type).into())
+        })
+        .words()
+        .page("why", |host| {
+            let reasons = host.reasons.iter().take(6).map(|r| r.words.as_str());
+            let more = match host.reasons.len().saturating_sub(6) {
+                0 => String::new(),
+                n => format!("; and {n} more"),
+            };
+            Cell::text(reasons.collect::<Vec<_>>().join("; ") + &more)
+        })
+        .words()
+        .page("p, adjusted", |host| {
+            Cell::text(format!("{:.0e}", host.adjusted_p))
+        });
+    plain(page, &columns, hosts.iter().take(MOST_OUTLIERS))?;
     left_out(page, hosts.len(), MOST_OUTLIERS)
+}
+
+/// The name of a type; empty where it is not to be shown.
+fn name_of(of_type: Option<&Type>) -> String {
+    of_type.map_or(String::new(), |t| type_name(&t.cpu_model))
 }
 
 fn left_out(page: &mut String, n: usize, most: usize) -> Result {
@@ -157,80 +156,24 @@ fn one_ranking(
         page.push_str("<p>None.</p></div>\n");
         return Ok(());
     }
-    frame::table(page, &[("machine", true), (what, false)])?;
-    for host in hosts {
-        let of_type = match fleet.types.len() {
-            1 => String::new(),
-            _ => fleet
+    let columns = Columns::<&HostRow>::new()
+        .page("machine", |host| {
+            let of_type = fleet
                 .types
                 .get(host.of_type)
-                .map_or(String::new(), |t| type_name(&t.cpu_model)),
-        };
-        frame::row_heading(page, &host.host, &of_type)?;
-        let class = if host.is_outlier { "bad" } else { "" };
-        frame::cell(
-            page,
-            what,
-            class,
-            format!("{:.2}", score(host).unwrap_or(1.0)),
-        )?;
-        page.push_str("</tr>\n");
-    }
-    frame::end_of_table(page);
+                .filter(|_| fleet.types.len() != 1);
+            Cell::About(&host.host, name_of(of_type).into())
+        })
+        .words()
+        .page(what, |host| {
+            let times = format!("{:.2}", score(host).unwrap_or(1.0));
+            match host.is_outlier {
+                true => Cell::Notable(times),
+                false => Cell::text(times),
+            }
+        });
+    plain(page, &columns, hosts.iter().copied())?;
     page.push_str("</div>\n");
-    Ok(())
-}
-
-fn distributions(page: &mut String, fleet: &Fleet, metrics: &[&FleetMetric]) -> Result {
-    let columns = [
-        ("what", true),
-        ("machines", false),
-        ("least", false),
-        ("5 %", false),
-        ("middle", false),
-        ("95 %", false),
-        ("most", false),
-        ("scatter", false),
-        ("out", false),
-        ("least to most", false),
-    ];
-    frame::table(page, &columns)?;
-    for metric in metrics {
-        for of in metric.by_type.iter().take(MOST_TYPES) {
-            distribution(page, fleet, metric, of)?;
-        }
-    }
-    frame::end_of_table(page);
-    Ok(())
-}
-
-fn distribution(
-    page: &mut String,
-    fleet: &Fleet,
-    metric: &FleetMetric,
-    of: &Distribution,
-) -> Result {
-    let of_type = match fleet.types.len() {
-        1 => String::new(),
-        _ => type_name(&fleet.types[of.of_type].cpu_model),
-    };
-    frame::row_heading(page, &metric.name, &of_type)?;
-    frame::cell(page, "machines", "", of.hosts)?;
-    for (label, at) in [
-        ("least", 0),
-        ("5 %", 1),
-        ("middle", 3),
-        ("95 %", 5),
-        ("most", 6),
-    ] {
-        let value = with_micro(&quantity(of.quantiles[at], &metric.unit));
-        frame::cell(page, label, "", Text(&value))?;
-    }
-    frame::cell(page, "scatter", "", Text(&with_micro(&scatter(metric, of))))?;
-    let class = if of.outlying > 0 { "bad" } else { "" };
-    frame::cell(page, "out", class, of.outlying)?;
-    frame::cell(page, "", "plot", histogram(of))?;
-    page.push_str("</tr>\n");
     Ok(())
 }
 
@@ -255,36 +198,10 @@ fn drifted(page: &mut String, fleet: &Fleet, drift: &Drift) -> Result {
         "<section id=\"drift\">\n<h2>Against before</h2>\n<p>{}</p>\n",
         Text(&drift_summary(drift))
     )?;
-    frame::table(
-        page,
-        &[
-            ("what", true),
-            ("machines", false),
-            ("now to then", false),
-            ("interval", false),
-            ("verdict", true),
-        ],
-    )?;
     // Metrics that changed come first.
     let mut metrics: Vec<_> = drift.metrics.iter().collect();
     metrics.sort_by_key(|m| !m.changed);
-    for metric in metrics {
-        let words = match (metric.changed, metric.scale) {
-            (false, _) => "no change seen".to_owned(),
-            (true, Scale::Ratio) => format!("changed by {:+.1} %", (metric.change - 1.0) * 100.0),
-            (true, Scale::Difference) => "changed".to_owned(),
-        };
-        frame::row_heading(page, &metric.name, "")?;
-        frame::cell(page, "machines", "", metric.hosts)?;
-        let change = changed_by(metric.change, metric.scale, &metric.unit);
-        frame::cell(page, "now to then", "", Text(&with_micro(&change)))?;
-        let interval = bounds(metric.interval, metric.scale, &metric.unit);
-        frame::cell(page, "interval", "", Text(&with_micro(&interval)))?;
-        let class = if metric.changed { "words bad" } else { "words" };
-        frame::cell(page, "verdict", class, Text(&words))?;
-        page.push_str("</tr>\n");
-    }
-    frame::end_of_table(page);
+    plain(page, &changes(), metrics)?;
     page.push_str("<h3>Machines that changed otherwise than the others</h3>\n");
     outlying(page, fleet, &drift.changed, false)?;
     let unread: Vec<String> = drift.unreadable.iter().map(|u| u.why.clone()).collect();

@@ -1,6 +1,6 @@
 //! The common parts of pages without their own script: head, sections, foot.
 
-use core::fmt::{Display, Result, Write};
+use core::fmt::{Result, Write};
 
 use super::escape::{self, Text};
 use super::{POLICY, STYLE};
@@ -52,48 +52,6 @@ pub(super) fn foot(page: &mut String, version: u32, document: &str) -> Result {
          as JSON, in the element <code>report</code>.</p></footer>\n\
          <script type=\"application/json\" id=\"report\">{}</script>\n</body>\n</html>\n",
         escape::json(document),
-    )
-}
-
-/// The start of a section with a table of these columns; columns of words are aligned to the left.
-pub(super) fn table(page: &mut String, columns: &[(&str, bool)]) -> Result {
-    page.push_str("<div class=\"wide\"><table class=\"figures\">\n<thead><tr>");
-    for (name, is_words) in columns {
-        let class = if *is_words { " class=\"words\"" } else { "" };
-        write!(page, "<th scope=\"col\"{class}>{}</th>", Text(name))?;
-    }
-    page.push_str("</tr></thead>\n<tbody>\n");
-    Ok(())
-}
-
-/// The end of a table.
-pub(super) fn end_of_table(page: &mut String) {
-    page.push_str("</tbody></table></div>\n");
-}
-
-/// A cell whose content is already markup.
-pub(super) fn cell(page: &mut String, label: &str, class: &str, content: impl Display) -> Result {
-    let class = match class.is_empty() {
-        true => String::new(),
-        false => format!(" class=\"{class}\""),
-    };
-    write!(
-        page,
-        "<td data-label=\"{}\"{class}>{content}</td>",
-        Text(label)
-    )
-}
-
-/// The heading of a row: a name, and what it includes below.
-pub(super) fn row_heading(page: &mut String, name: &str, below: &str) -> Result {
-    let below = match below.is_empty() {
-        true => String::new(),
-        false => format!("<span class=\"includes\">{}</span>", Text(below)),
-    };
-    write!(
-        page,
-        "<tr><th scope=\"row\"><span class=\"name\">{}</span>{below}</th>",
-        Text(name)
     )
 }
 

@@ -2,13 +2,11 @@
 
 use core::fmt::Write;
 
-use undertick_document::figures;
-use undertick_units::Estimate;
-
 use super::escape::Text;
 use super::frame;
 use super::{POLICY, STYLE};
-use crate::interference::{Interference, RateHistogram, cause, compared_in_words, summary};
+use crate::interference::{Interference, RateHistogram, compared_in_words, losses, peaks, summary};
+use crate::table::html::plain;
 
 const OWN_STYLE: &str = ".rates { width: 100%; height: auto; display: block; }\n\
      .rates rect { fill: var(--accent, #36c); }\n\
@@ -50,106 +48,15 @@ fn write_page(page: &mut String, found: &Interference) -> core::fmt::Result {
         writeln!(page, "<li>{}</li>", Text(&warning.text))?;
     }
     page.push_str("</ul>\n");
-    peaks(page, found)?;
+    page.push_str("<section id=\"peaks\">\n<h2>Peaks</h2>\n");
+    plain(page, &peaks(), &found.peaks)?;
+    page.push_str("</section>\n");
     rates(page, &found.histogram)?;
-    losses(page, found)?;
+    page.push_str("<section id=\"losses\">\n<h2>Losses</h2>\n");
+    plain(page, &losses(found), &found.losses)?;
+    page.push_str("</section>\n");
     let document = serde_json::to_string(found).unwrap_or_else(|_| "null".to_owned());
     frame::foot(page, found.schema_version, &document)
-}
-
-fn cell(label: &str, estimate: &Estimate, is_share: bool) -> String {
-    let figure = match is_share {
-        true => figures::figure(estimate),
-        false => figures::plain(estimate),
-    };
-    format!(
-        "<td data-label=\"{label}\">{} <span class=\"within\">{}</span></td>",
-        figure.value_and_unit(),
-        figure.interval()
-    )
-}
-
-fn head(page: &mut String, id: &str, title: &str, headings: &[&str]) -> core::fmt::Result {
-    writeln!(page, "<section id=\"{id}\">\n<h2>{title}</h2>")?;
-    let columns: Vec<(&str, bool)> = (headings.iter())
-        .map(|heading| (*heading, ["cause", "evidence"].contains(heading)))
-        .collect();
-    frame::table(page, &columns)
-}
-
-fn end(page: &mut String) {
-    frame::end_of_table(page);
-    page.push_str("</section>\n");
-}
-
-fn peaks(page: &mut String, found: &Interference) -> core::fmt::Result {
-    let headings = [
-        "rate",
-        "times slower",
-        "share of time",
-        "of samples",
-        "cause",
-        "evidence",
-    ];
-    head(page, "peaks", "Peaks", &headings)?;
-    for peak in &found.peaks {
-        let evidence: Vec<String> = (peak.evidence.iter())
-            .map(|(name, value)| match value {
-                serde_json::Value::String(text) => format!("{}: {text}", name.replace('_', " ")),
-                serde_json::Value::Number(n) if n.is_f64() => {
-                    format!(
-                        "{}: {:.2}",
-                        name.replace('_', " "),
-                        n.as_f64().unwrap_or(0.0)
-                    )
-                }
-                other => format!("{}: {other}", name.replace('_', " ")),
-            })
-            .collect();
-        writeln!(
-            page,
-            "<tr><th scope=\"row\">{:.3}</th>{}{}{}<td data-label=\"cause\" class=\"words\">{}</td>\
-             <td data-label=\"evidence\" class=\"words\">{}</td></tr>",
-            peak.rate,
-            cell("times slower", &peak.slowdown, false),
-            cell("share of time", &peak.time_share, true),
-            cell("of samples", &peak.sample_share, true),
-            Text(cause(&peak.cause)),
-            Text(&evidence.join("; ")),
-        )?;
-    }
-    end(page);
-    Ok(())
-}
-
-fn losses(page: &mut String, found: &Interference) -> core::fmt::Result {
-    let headings = [
-        "lost by",
-        "share of speed",
-        "hits",
-        "a second",
-        "middle one",
-        "longest",
-    ];
-    head(page, "losses", "Losses", &headings)?;
-    for loss in &found.losses {
-        let hits = found.interruptions.iter().find(|i| i.cause == loss.cause);
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-        writeln!(
-            page,
-            "<tr><th scope=\"row\">{}</th>{}<td data-label=\"hits\">{}</td>\
-             <td data-label=\"a second\">{}</td><td data-label=\"middle one\">{}</td>\
-             <td data-label=\"longest\">{}</td></tr>",
-            Text(cause(&loss.cause)),
-            cell("share of speed", &loss.share, true),
-            or_none(hits.map(|i| i.count.to_string())),
-            or_none(hits.map(|i| format!("{:.1}", i.per_second))),
-            or_none(hits.map(|i| figures::duration(i.median_ns))),
-            or_none(hits.map(|i| figures::duration(i.longest_ns))),
-        )?;
-    }
-    end(page);
-    Ok(())
 }
 
 /// Time by rate on a logarithmic scale, so that a peak of half a percent is visible beside one of

@@ -6,8 +6,9 @@ use undertick_document::figures;
 use super::escape::Text;
 use super::frame;
 use crate::remarks::unix_date;
-use crate::survey::{Metric, Survey, figure, machine};
-use crate::table::html::with_micro;
+use crate::survey::{Metric, Survey, columns, machine};
+use crate::table::Cell;
+use crate::table::html::plain;
 
 /// The whole page.
 #[must_use]
@@ -43,7 +44,9 @@ fn write_page(page: &mut String, survey: &Survey) -> Result {
     for (i, (group, title)) in survey.groups().into_iter().enumerate() {
         write!(page, "<section id=\"g{i}\">\n<h2>{}</h2>\n", Text(title))?;
         let metrics: Vec<&Metric> = survey.group(group).collect();
-        table(page, &metrics)?;
+        let drawn = |m| Cell::Drawing(plot(m, &Axis::for_metric(m, &metrics)));
+        let columns = columns(&metrics).page("", drawn);
+        plain(page, &columns, metrics.iter().copied())?;
         page.push_str("</section>\n");
     }
     let missing: Vec<String> = (survey.missing.iter())
@@ -55,52 +58,6 @@ fn write_page(page: &mut String, survey: &Survey) -> Result {
     methods(page, survey)?;
     let document = serde_json::to_string(survey).unwrap_or_else(|_| "null".to_owned());
     frame::foot(page, survey.schema_version, &document)
-}
-
-fn table(page: &mut String, metrics: &[&Metric]) -> Result {
-    let has_tail = metrics.iter().any(|m| m.once_a_second.is_some());
-    let mut columns = vec![
-        ("what", true),
-        ("figure", false),
-        ("interval", false),
-        ("n", false),
-    ];
-    columns.extend(has_tail.then_some(("once a second", false)));
-    columns.push(("", false));
-    frame::table(page, &columns)?;
-    for metric in metrics {
-        let text = figure(&metric.estimate);
-        frame::row_heading(page, &metric.name, &metric.includes)?;
-        frame::cell(
-            page,
-            "figure",
-            "",
-            Text(&with_micro(&text.value_and_unit())),
-        )?;
-        frame::cell(page, "interval", "", Text(&text.figure.interval()))?;
-        frame::cell(
-            page,
-            "n",
-            "",
-            Text(&figures::short_count(metric.estimate.n)),
-        )?;
-        if has_tail {
-            let tail = metric.once_a_second.as_ref();
-            let tail = tail.map_or("–".to_owned(), |e| {
-                with_micro(&figures::duration(e.value))
-            });
-            frame::cell(page, "once a second", "", Text(&tail))?;
-        }
-        frame::cell(
-            page,
-            "",
-            "plot",
-            plot(metric, &Axis::for_metric(metric, metrics)),
-        )?;
-        page.push_str("</tr>\n");
-    }
-    frame::end_of_table(page);
-    Ok(())
 }
 
 /// The axis of the metrics of one unit in a group; logarithmic where all are above 0.

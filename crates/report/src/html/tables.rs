@@ -8,8 +8,8 @@ use undertick_units::Estimate;
 
 use super::escape::Text;
 use crate::columns::{self, rows};
-use crate::remarks;
-use crate::table::html::{duration, sortable, sortable_with, with_micro};
+use crate::table::html::{duration, sortable, with_micro};
+use crate::{remarks, table};
 
 /// The table of estimates; each heading is a button that sorts.
 pub(super) fn estimates(page: &mut String, report: &Report) -> Result {
@@ -20,9 +20,10 @@ pub(super) fn estimates(page: &mut String, report: &Report) -> Result {
          interval, in the unit of its figure.</p>\n"
     )?;
     let scale = Scale::for_report(report);
-    let bars = (scale.heading(), |row: columns::Row<'_>| scale.bars(row.1));
+    let bars = |row: &columns::Row<'_>| scale.bars(row.1);
     let rows = rows(report, |_| Some(()));
-    sortable_with(page, &columns::estimates(), rows, Some((bars.0, &bars.1)))?;
+    let bars = Some((scale.heading(), &bars as _));
+    table::html::write(page, &columns::estimates(), rows, true, bars)?;
     page.push_str(
         "<p class=\"hint legend\"><span class=\"key median\"></span>median \
          <span class=\"key mean\"></span>mean <span class=\"key p99\"></span>p99, each as wide as \

@@ -1,11 +1,12 @@
 //! A survey on a terminal: a table for each group.
 
-use undertick_document::figures::{self, Figure};
+use undertick_document::figures;
 use undertick_units::Estimate;
 
 use super::{Host, Metric, Survey};
 use crate::remarks::{number_of, unix_date};
-use crate::table::terminal::{new_table, text_of};
+use crate::table::terminal::draw;
+use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
 
 /// Minimum number of columns that the tables fit in.
@@ -99,27 +100,27 @@ fn shown<'a>(survey: &'a Survey, group: &'a str) -> Vec<&'a Metric> {
     all.into_iter().filter(|m| m.cpu.is_none()).collect()
 }
 
-fn table(title: &str, metrics: &[&Metric], columns: usize) -> String {
-    let has_tail = metrics.iter().any(|m| m.once_a_second.is_some());
-    let mut table = new_table(columns);
-    let mut header = vec!["what", "figure", "interval", "n"];
-    header.extend(has_tail.then_some("once a s"));
-    table.set_header(header);
-    for metric in metrics {
-        let shown = figure(&metric.estimate);
-        let mut row = vec![
-            clean(&metric.name),
-            shown.value_and_unit(),
-            shown.figure.interval(),
-            figures::short_count(metric.estimate.n),
-        ];
-        if has_tail {
-            let tail = metric.once_a_second.as_ref();
-            row.push(tail.map_or(String::new(), |tail| figures::duration(tail.value)));
-        }
-        table.add_row(row);
+/// A row for each metric.
+pub(crate) fn columns<'a>(metrics: &[&Metric]) -> Columns<'a, &'a Metric> {
+    let columns = Columns::<&Metric>::new()
+        .column("what", |m| Cell::About(&m.name, (&m.includes).into()))
+        .words()
+        .column("figure", |m| Cell::Figure(figure(&m.estimate).0))
+        .column("interval", |m| Cell::text(figure(&m.estimate).1))
+        .column("n", |m| Cell::text(figures::short_count(m.estimate.n)));
+    if metrics.iter().all(|m| m.once_a_second.is_none()) {
+        return columns;
     }
-    format!("{}\n{}", clean(title), text_of(table, 1))
+    columns
+        .column("once a s", |m| {
+            (m.once_a_second.as_ref()).map_or(Cell::Absent, |tail| Cell::Duration(tail.value))
+        })
+        .on_page("once a second")
+}
+
+fn table(title: &str, metrics: &[&Metric], room: usize) -> String {
+    let table = draw(&columns(metrics), metrics.iter().copied(), room);
+    format!("{}\n{table}", clean(title))
 }
 
 fn legend(survey: &Survey) -> String {
@@ -130,30 +131,13 @@ fn legend(survey: &Survey) -> String {
     )
 }
 
-/// A figure in its own unit, whichever that is.
-pub(crate) struct Shown {
-    pub(crate) figure: Figure,
-    unit: String,
-}
-
-impl Shown {
-    pub(crate) fn value_and_unit(&self) -> String {
-        match self.unit.is_empty() {
-            true => self.figure.value_and_unit(),
-            false => format!("{}\u{a0}{}", self.figure.value, self.unit),
-        }
-    }
-}
-
-/// A figure as text: a unit that [`figures`] does not know is appended.
-pub(crate) fn figure(estimate: &Estimate) -> Shown {
-    let unit = match estimate.unit.as_str() {
-        "ns" | "1/s" | "1" => String::new(),
-        "1e-6" => "ppm".to_owned(),
-        other => clean(other),
+/// A figure and its interval as text: a unit that [`figures`] does not know is appended.
+pub(crate) fn figure(estimate: &Estimate) -> (String, String) {
+    let figure = figures::figure(estimate);
+    let value = match estimate.unit.as_str() {
+        "ns" | "1/s" | "1" | "" => figure.value_and_unit(),
+        "1e-6" => format!("{}\u{a0}ppm", figure.value),
+        other => format!("{}\u{a0}{}", figure.value, clean(other)),
     };
-    Shown {
-        figure: figures::figure(estimate),
-        unit,
-    }
+    (value, figure.interval())
 }

@@ -3,49 +3,69 @@
 use core::fmt::{Result, Write};
 
 use undertick_document::IntervalReport;
-use undertick_document::figures::{self, Figure, figure};
+use undertick_document::figures::{self, figure};
 use undertick_units::Estimate;
 
 use super::{Cell, Columns};
 use crate::html::escape::Text;
 
 /// A table that the page's script sorts by any of its columns.
-pub(crate) fn sortable<'a, R: Clone>(
+pub(crate) fn sortable<R: Clone>(
     page: &mut String,
-    columns: &Columns<'a, R>,
+    columns: &Columns<'_, R>,
     rows: impl IntoIterator<Item = R>,
 ) -> Result {
-    sortable_with(page, columns, rows, None)
+    write(page, columns, rows, true, None)
 }
 
-/// A sortable table; where `bars` are given, a last column has them, with its own heading.
-pub(crate) fn sortable_with<'a, R: Clone>(
+/// A table on a page without a script.
+pub(crate) fn plain<R: Clone>(
     page: &mut String,
-    columns: &Columns<'a, R>,
+    columns: &Columns<'_, R>,
     rows: impl IntoIterator<Item = R>,
-    bars: Option<(String, &dyn Fn(R) -> String)>,
 ) -> Result {
-    page.push_str("<div class=\"wide\"><table class=\"figures sortable\">\n<thead><tr>");
-    for (heading, _) in columns.shown_on_page() {
-        write!(
-            page,
-            "<th scope=\"col\"><span class=\"sort\">{}</span></th>",
-            Text(heading)
-        )?;
+    write(page, columns, rows, false, None)
+}
+
+/// The markup of a last column that is no figure: its heading, and what a row has there.
+pub(crate) type Bars<'b, R> = (String, &'b dyn Fn(&R) -> String);
+
+/// A table, sortable or not, with or without bars.
+pub(crate) fn write<R: Clone>(
+    page: &mut String,
+    columns: &Columns<'_, R>,
+    rows: impl IntoIterator<Item = R>,
+    sorts: bool,
+    bars: Option<Bars<'_, R>>,
+) -> Result {
+    let (sortable, end) = if sorts { (" sortable", "\n") } else { ("", "") };
+    write!(
+        page,
+        "<div class=\"wide\"><table class=\"figures{sortable}\">\n<thead><tr>"
+    )?;
+    for (heading, column) in columns.shown_on_page() {
+        let heading = Text(heading);
+        match (sorts, column.is_words) {
+            (true, _) => write!(
+                page,
+                "<th scope=\"col\"><span class=\"sort\">{heading}</span></th>"
+            ),
+            (false, true) => write!(page, "<th scope=\"col\" class=\"words\">{heading}</th>"),
+            (false, false) => write!(page, "<th scope=\"col\">{heading}</th>"),
+        }?;
     }
     if let Some((heading, _)) = &bars {
         write!(page, "<th scope=\"col\" class=\"bars\">{heading}</th>")?;
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
-        write_row(page, columns, &row, true)?;
+        write_row(page, columns, &row, sorts)?;
         if let Some((_, bars)) = &bars {
-            write!(page, "<td class=\"bars\">{}</td>", bars(row))?;
+            write!(page, "<td class=\"bars\">{}</td>", bars(&row))?;
         }
         page.push_str("</tr>\n");
     }
-    page.push_str("</tbody>\n</table></div>\n");
-    Ok(())
+    writeln!(page, "</tbody>{end}</table></div>")
 }
 
 /// A row without its end. Its first cell is its heading.
@@ -59,18 +79,29 @@ fn write_row<R: Clone>(
         let cell = (column.cell)(row.clone());
         let content = content(&cell);
         if index == 0 {
-            page.push_str("<tr");
-            if let Cell::Interval(number, _) = cell {
-                write!(page, " data-interval=\"{number}\"")?;
+            match cell {
+                Cell::Interval(number, _) => write!(page, "<tr data-interval=\"{number}\">")?,
+                _ => page.push_str("<tr>"),
             }
-            page.push_str("><th scope=\"row\"");
-            if sorts {
-                write!(page, " data-label=\"{}\"", Text(heading))?;
+            match sorts {
+                true => write!(
+                    page,
+                    "<th scope=\"row\" data-label=\"{}\">{content}</th>",
+                    Text(heading)
+                )?,
+                false => write!(page, "<th scope=\"row\">{content}</th>")?,
             }
-            write!(page, ">{content}</th>")?;
             continue;
         }
-        write!(page, "<td data-label=\"{}\"", Text(heading))?;
+        let (label, class) = match (&cell, column.is_words) {
+            _ if sorts => (heading, ""),
+            (Cell::Drawing(_), _) => ("", " class=\"plot\""),
+            (Cell::Notable(_), true) => (heading, " class=\"words bad\""),
+            (Cell::Notable(_), false) => (heading, " class=\"bad\""),
+            (_, true) => (heading, " class=\"words\""),
+            (_, false) => (heading, ""),
+        };
+        write!(page, "<td data-label=\"{}\"{class}", Text(label))?;
         // A cell without a number sorts last.
         if let Some(number) = number(&cell).filter(|n| sorts && n.is_finite()) {
             write!(page, " data-sort=\"{number}\"")?;
@@ -94,16 +125,18 @@ fn number(cell: &Cell<'_>) -> Option<f64> {
 /// A cell as markup.
 fn content(cell: &Cell<'_>) -> String {
     match cell {
-        Cell::Nothing => "–".to_owned(),
+        Cell::Nothing | Cell::Absent => "–".to_owned(),
         Cell::Interval(number, interval) => format!(
             "<a class=\"name\" href=\"#i{number}\">{}</a>{}",
             Text(name_or_blank(&interval.name)),
             belongs(interval)
         ),
         Cell::Name(name) => span("name", name_or_blank(name)),
+        Cell::About(what, includes) if includes.is_empty() => span("name", what),
+        Cell::About(what, includes) => span("name", what) + &span("includes", includes),
         Cell::Text(text) => Text(text).to_string(),
         Cell::Figure(text) => Text(&with_micro(text)).to_string(),
-        Cell::Number(_, text) => Text(text).to_string(),
+        Cell::Notable(text) | Cell::Number(_, text) => Text(text).to_string(),
         Cell::Lines(lines) => Text(&lines.join(", ")).to_string(),
         Cell::Count(n) => figures::count(*n),
         Cell::Duration(ns) => duration(*ns),
@@ -114,11 +147,13 @@ fn content(cell: &Cell<'_>) -> String {
             (share * 100.0).clamp(0.0, 100.0)
         ),
         Cell::Estimate(of) => estimate(Some(of)),
+        Cell::Beside(text, more) => format!("{} {}", Text(text), span("within", more)),
         Cell::ShareOf(part) => format!(
             "{} of {}",
             estimate(part.share.as_ref()),
             span("name", name_or_blank(&part.of))
         ),
+        Cell::Drawing(svg) => svg.clone(),
     }
 }
 
@@ -138,12 +173,11 @@ pub(crate) fn duration(ns: f64) -> String {
 
 /// A value with its interval, or a dash.
 pub(crate) fn estimate(estimate: Option<&Estimate>) -> String {
-    estimate.map_or("–".to_owned(), |estimate| within(&figure(estimate)))
-}
-
-fn within(figure: &Figure) -> String {
-    let value = with_micro(&figure.value_and_unit());
-    format!("{} {}", Text(&value), span("within", &figure.interval()))
+    estimate.map_or("–".to_owned(), |estimate| {
+        let figure = figure(estimate);
+        let value = with_micro(&figure.value_and_unit());
+        format!("{} {}", Text(&value), span("within", &figure.interval()))
+    })
 }
 
 /// Where an interval of an experiment belongs; several may have the same name.

@@ -10,8 +10,8 @@ use crate::text::{clean, columns, shorten};
 const NAME_COLUMNS: usize = 26;
 
 /// The table as text in at most `room` columns: words are aligned to the left, figures to the right.
-pub(crate) fn draw<'a, R: Clone>(
-    columns: &Columns<'a, R>,
+pub(crate) fn draw<R: Clone>(
+    columns: &Columns<'_, R>,
     rows: impl IntoIterator<Item = R>,
     room: usize,
 ) -> String {
@@ -29,10 +29,12 @@ pub(crate) fn draw<'a, R: Clone>(
 pub(super) fn text(cell: &Cell<'_>) -> String {
     match cell {
         Cell::Nothing => "-".to_owned(),
+        Cell::Absent | Cell::Drawing(_) => String::new(),
         Cell::Interval(_, interval) => name(&interval.name),
         Cell::Name(text) => name(text),
+        Cell::About(text, _) => clean(text),
         Cell::Text(text) => clean(text),
-        Cell::Figure(text) => clean(text),
+        Cell::Figure(text) | Cell::Notable(text) => clean(text),
         Cell::Lines(lines) => lines
             .iter()
             .map(|l| clean(l))
@@ -52,6 +54,7 @@ pub(super) fn text(cell: &Cell<'_>) -> String {
             let figure = figure(estimate);
             format!("{}\n{}", figure.value_and_unit(), figure.interval())
         }
+        Cell::Beside(text, more) => clean(&format!("{text} {more}")),
         Cell::ShareOf(part) => {
             let share =
                 (part.share.as_ref()).map_or("-".to_owned(), |e| figure(e).value_and_unit());
