@@ -1,12 +1,12 @@
 //! The document of `undertick reproduce` and its rendering for a terminal: published figures, and
 //! the same figures computed by formula, simulated, and measured on this machine.
 
-use comfy_table::CellAlignment;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
 use crate::plot::Plot;
-use crate::table::terminal::new_table;
+use crate::table::terminal::draw;
+use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
 
 /// A source with its figures. The field names are the JSON shape that other
@@ -70,8 +70,22 @@ pub struct Table {
 }
 
 impl Table {
+    /// The columns as they are drawn.
+    pub(crate) fn shown(&self) -> Columns<'_, &Vec<String>> {
+        let mut columns = Columns::<&Vec<String>>::new();
+        for (index, heading) in self.columns.iter().enumerate() {
+            columns = columns.column(clean(heading), move |row| {
+                Cell::text(row.get(index).map_or("", |cell| cell))
+            });
+            if self.is_words(index) {
+                columns = columns.words();
+            }
+        }
+        columns
+    }
+
     /// Whether a column holds words, which are aligned to the left.
-    pub(crate) fn is_words(&self, column: usize) -> bool {
+    fn is_words(&self, column: usize) -> bool {
         let figure = |cell: &String| {
             cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit() || "+-–".contains(c))
         };
@@ -99,18 +113,7 @@ pub fn render(found: &Reproduction, columns: usize) -> String {
 fn drawn(table: &Table, columns: usize) -> String {
     let mut lines = vec![clean(&table.title)];
     lines.extend(table.text.iter().map(|t| wrap(&clean(t), columns, 0)));
-    let mut cells = new_table(columns);
-    cells.set_header(table.columns.iter().map(|c| clean(c)));
-    for row in &table.rows {
-        cells.add_row(row.iter().map(|c| clean(c)));
-    }
-    for (index, column) in cells.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if !table.is_words(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
     lines.push(String::new());
-    lines.extend(cells.to_string().lines().map(|l| l.trim_end().to_owned()));
+    lines.push(draw(&table.shown(), &table.rows, columns));
     lines.join("\n")
 }

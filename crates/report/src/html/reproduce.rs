@@ -8,6 +8,8 @@ use super::escape::{self, Text};
 use super::plot::{PLOT_STYLE, plot};
 use super::{POLICY, STYLE};
 use crate::reproduce::{Item, Reproduction, Table};
+use crate::table::html::plain;
+use crate::table::{Cell, Columns};
 
 const OWN_STYLE: &str = ".figures td.words { white-space: normal; text-align: left; }\n\
      .figures td.words:last-child { min-width: 12rem; }\n\
@@ -75,109 +77,53 @@ fn section(page: &mut String, index: usize, table: &Table) -> core::fmt::Result 
     for text in &table.text {
         writeln!(page, "<p class=\"hint\">{}</p>", Text(text))?;
     }
-    let words: Vec<bool> = (0..table.columns.len())
-        .map(|c| table.is_words(c))
-        .collect();
-    let class = |column: usize| {
-        if words.get(column) == Some(&true) {
-            " class=\"words\""
-        } else {
-            ""
-        }
-    };
-    page.push_str("<div class=\"wide\"><table class=\"figures\">\n<thead><tr>");
-    for (column, heading) in table.columns.iter().enumerate() {
-        write!(
-            page,
-            "<th scope=\"col\"{}>{}</th>",
-            class(column),
-            Text(heading)
-        )?;
-    }
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for row in &table.rows {
-        page.push_str("<tr>");
-        for (column, (cell, heading)) in row.iter().zip(&table.columns).enumerate() {
-            if column == 0 {
-                write!(page, "<th scope=\"row\">{}</th>", Text(cell))?;
-                continue;
-            }
-            let (class, heading) = (class(column), Text(heading));
-            write!(
-                page,
-                "<td data-label=\"{heading}\"{class}>{}</td>",
-                Text(cell)
-            )?;
-        }
-        page.push_str("</tr>\n");
-    }
-    page.push_str("</tbody></table></div>\n</section>\n");
+    plain(page, &table.shown(), &table.rows)?;
+    page.push_str("</section>\n");
     Ok(())
 }
 
 fn items(page: &mut String, items: &[Item]) -> core::fmt::Result {
     page.push_str(
         "<section id=\"items\">\n<h2>Every figure</h2>\n<p class=\"hint\">As in the JSON document. \
-         In brackets: the interval.</p>\n<div class=\"wide\"><table class=\"figures\">\n<thead><tr>",
+         In brackets: the interval.</p>\n",
     );
-    let with_ratio = items.iter().any(|item| item.ratio.is_some());
-    let ratio = with_ratio.then_some("published/measured");
-    for heading in
-        (["figure", "published", "formula", "simulated", "measured"].into_iter()).chain(ratio)
-    {
-        write!(page, "<th scope=\"col\">{heading}</th>")?;
+    let mut columns = Columns::<&Item>::new()
+        .page("figure", |item| {
+            let unit = match item.unit.as_str() {
+                "1" => String::new(),
+                unit => format!(", {unit}"),
+            };
+            Cell::Beside(item.id.clone(), format!("{}{unit}", item.quantity))
+        })
+        .page("published", |item| number_or_none(item.published))
+        .page("formula", |item| number_or_none(item.formula))
+        .page("simulated", |item| estimate(item.simulated.as_ref()))
+        .page("measured", |item| estimate(item.measured.as_ref()));
+    if items.iter().any(|item| item.ratio.is_some()) {
+        columns = columns.page("published/measured", |item| number_or_none(item.ratio));
     }
-    page.push_str("<th scope=\"col\" class=\"words\">note</th></tr></thead>\n<tbody>\n");
-    for item in items {
-        write!(
-            page,
-            "<tr><th scope=\"row\">{} <span class=\"within\">{}{}</span></th>",
-            Text(&item.id),
-            Text(&item.quantity),
-            unit(&item.unit)
-        )?;
-        for (label, value) in [("published", item.published), ("formula", item.formula)] {
-            let cell = value.map_or_else(|| "–".to_owned(), number);
-            write!(page, "<td data-label=\"{label}\">{cell}</td>")?;
-        }
-        for (label, value) in [("simulated", &item.simulated), ("measured", &item.measured)] {
-            let cell = value.as_ref().map_or_else(|| "–".to_owned(), estimate);
-            write!(page, "<td data-label=\"{label}\">{cell}</td>")?;
-        }
-        if let Some(label) = ratio {
-            let cell = item.ratio.map_or_else(|| "–".to_owned(), number);
-            write!(page, "<td data-label=\"{label}\">{cell}</td>")?;
-        }
-        writeln!(
-            page,
-            "<td data-label=\"note\" class=\"words\">{}</td></tr>",
-            Text(&item.note)
-        )?;
-    }
-    page.push_str("</tbody></table></div>\n</section>\n");
+    let columns = columns.page("note", |item| Cell::text(&item.note)).words();
+    plain(page, &columns, items)?;
+    page.push_str("</section>\n");
     Ok(())
 }
 
-fn unit(unit: &str) -> String {
-    match unit {
-        "1" => String::new(),
-        unit => format!(", {}", Text(unit)),
-    }
+fn number_or_none<'a>(value: Option<f64>) -> Cell<'a> {
+    value.map_or(Cell::Nothing, |value| Cell::text(number(value)))
 }
 
-fn estimate(estimate: &Estimate) -> String {
-    let bound = |b: Option<f64>| b.map_or_else(|| "?".to_owned(), number);
-    let (lo, hi) = (estimate.interval.lo, estimate.interval.hi);
-    let within = if lo.is_none() && hi.is_none() {
-        String::new()
-    } else {
-        format!(
-            " <span class=\"within\">[{}, {}]</span>",
-            bound(lo),
-            bound(hi)
-        )
+fn estimate(estimate: Option<&Estimate>) -> Cell<'_> {
+    let Some(Estimate {
+        value, interval, ..
+    }) = estimate
+    else {
+        return Cell::Nothing;
     };
-    format!("{}{within}", number(estimate.value))
+    let bound = |b: Option<f64>| b.map_or_else(|| "?".to_owned(), number);
+    match (interval.lo, interval.hi) {
+        (None, None) => Cell::text(number(*value)),
+        (lo, hi) => Cell::Beside(number(*value), format!("[{}, {}]", bound(lo), bound(hi))),
+    }
 }
 
 /// A number to five significant digits; whole numbers without decimals.
