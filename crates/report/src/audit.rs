@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-use crate::table::terminal::{new_table, text_of};
+use crate::table::terminal::draw;
+use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
 
 /// Every clock of a machine. The field names are the JSON shape that other
@@ -204,41 +205,33 @@ pub fn render(audit: &Audit, columns: usize) -> String {
 }
 
 fn clocks(audit: &Audit, columns: usize) -> String {
-    let mut table = new_table(columns);
-    table.set_header([
-        "clock", "unit", "step", "read min", "median", "p99", "back", "apart", "ppm", "wraps",
-    ]);
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    for clock in audit.clocks.iter().filter(|c| c.usable) {
-        let cost =
-            |part: fn(&ReadCost) -> f64| or_dash(clock.read_cost_ns.as_ref().map(|c| ns(part(c))));
-        table.add_row([
-            format!(
-                "{}{}",
-                clean(&clock.name),
-                if clock.name == audit.chosen { " *" } else { "" }
-            ),
-            or_dash(clock.resolution_ns.map(ns)),
-            or_dash(clock.granularity_ns.map(ns)),
-            cost(|c| c.min),
-            cost(|c| c.median),
-            cost(|c| c.p99),
-            or_dash(
-                clock
-                    .monotonic
-                    .map(|good| if good { "never" } else { "YES" }.to_owned()),
-            ),
-            or_dash(
-                clock
-                    .cpu_offset_ns
-                    .as_ref()
-                    .map(|o| format!("<{}", ns(o.bound_ns))),
-            ),
-            or_dash(clock.rate_ppm.as_ref().map(ppm)),
-            or_dash(clock.wraps_after_s.map(seconds)),
-        ]);
+    fn given<'a>(text: Option<String>) -> Cell<'a> {
+        text.map_or(Cell::Nothing, Cell::text)
     }
-    text_of(table, 1)
+    let cost = |part: fn(&ReadCost) -> f64| {
+        move |clock: &Clock| given(clock.read_cost_ns.as_ref().map(|c| ns(part(c))))
+    };
+    let table = Columns::<&Clock>::new()
+        .column("clock", |clock| {
+            let mark = if clock.name == audit.chosen { " *" } else { "" };
+            Cell::text(format!("{}{mark}", clock.name))
+        })
+        .column("unit", |clock| given(clock.resolution_ns.map(ns)))
+        .column("step", |clock| given(clock.granularity_ns.map(ns)))
+        .column("read min", cost(|c| c.min))
+        .column("median", cost(|c| c.median))
+        .column("p99", cost(|c| c.p99))
+        .column("back", |clock| match clock.monotonic {
+            None => Cell::Nothing,
+            Some(good) => Cell::text(if good { "never" } else { "YES" }),
+        })
+        .column("apart", |clock| {
+            let bound = clock.cpu_offset_ns.as_ref().map(|o| o.bound_ns);
+            given(bound.map(|bound| format!("<{}", ns(bound))))
+        })
+        .column("ppm", |clock| given(clock.rate_ppm.as_ref().map(ppm)))
+        .column("wraps", |clock| given(clock.wraps_after_s.map(seconds)));
+    draw(&table, audit.clocks.iter().filter(|c| c.usable), columns)
 }
 
 /// Describes the clocks that move in steps longer than their unit, grouped by step.

@@ -5,7 +5,8 @@ use undertick_document::figures::{self, figure};
 use undertick_document::{Histogram, Must, is_open};
 use undertick_units::{Estimate, Interval};
 
-use crate::table::terminal::{new_table, text_of};
+use crate::table::terminal::draw;
+use crate::table::{Cell, Columns};
 use crate::text::wrap;
 
 /// The zero-elapsed-time test of every compensation method. The field names are
@@ -203,17 +204,12 @@ fn head(found: &Calibrate, columns: usize) -> String {
             "The sampler adds {} to an interval and multiplies the time of a turn by {}; its \
              nearest pair is {} away (median)",
             with_interval(adds),
-            slowdown(slows),
+            factor(slows).join(" "),
             figures::duration(distance),
         ));
     }
     let wrapped: Vec<String> = lines.iter().map(|line| wrap(line, columns, 2)).collect();
     wrapped.join("\n")
-}
-
-fn slowdown(estimate: &Estimate) -> String {
-    let (value, interval) = factor(estimate);
-    format!("{value} {interval}")
 }
 
 fn with_interval(estimate: &Estimate) -> String {
@@ -222,99 +218,72 @@ fn with_interval(estimate: &Estimate) -> String {
 }
 
 fn table(found: &Calibrate, columns: usize) -> String {
-    let mut table = new_table(columns);
-    let mut header = vec![
-        "method".to_owned(),
-        "k".into(),
-        "bias around nothing".into(),
-    ];
-    if let Some(first) = found.methods.first() {
-        header.extend(
-            (first.doses.iter().skip(1))
-                .map(|dose| format!("around {}", figures::duration(dose.dose_ns))),
+    let mut table = Columns::<&Method>::new()
+        .column("method", |m| {
+            let mark = if m.method == found.chosen { "*" } else { " " };
+            Cell::text(format!("{mark} {}", m.method))
+        })
+        .column("k", |m| match &m.k {
+            None => Cell::text("no spread"),
+            Some(k) => Cell::Lines(factor(k).into()),
+        })
+        .column("bias around nothing", |m| Cell::Estimate(&m.bias));
+    let doses = found.methods.first().map_or(&[][..], |m| &m.doses);
+    for (index, dose) in doses.iter().enumerate().skip(1) {
+        table = table.column(
+            format!("around {}", figures::duration(dose.dose_ns)),
+            move |m| {
+                m.doses
+                    .get(index)
+                    .map_or(Cell::Absent, |dose| Cell::Estimate(&dose.bias))
+            },
         );
-    }
-    table.set_header(header);
-    for method in &found.methods {
-        let mark = if method.method == found.chosen {
-            "* "
-        } else {
-            "  "
-        };
-        let mut row = vec![format!("{mark}{}", method.method)];
-        row.push(method.k.as_ref().map_or("no spread".into(), |k| {
-            let (value, interval) = factor(k);
-            format!("{value}\n{interval}")
-        }));
-        row.push(two_lines(&method.bias));
-        row.extend(
-            method
-                .doses
-                .iter()
-                .skip(1)
-                .map(|dose| two_lines(&dose.bias)),
-        );
-        table.add_row(row);
     }
     format!(
         "{}\n  *: chosen. [lo, hi]: {} interval of the figure above it. k: variance before \
          over after.",
-        text_of(table, 1),
+        draw(&table, &found.methods, columns),
         figures::per_cent(found.cost_empty.level)
     )
 }
 
 /// A factor as a number, not as a share of 1, to two digits after the point: the third makes no
 /// difference to the reader.
-fn factor(estimate: &Estimate) -> (String, String) {
+fn factor(estimate: &Estimate) -> [String; 2] {
     let bound = |b: Option<f64>| b.map_or(figures::UNKNOWN.to_owned(), |b| format!("{b:.2}"));
     let Interval { lo, hi } = estimate.interval;
-    (
+    [
         format!("{:.2}", estimate.value),
         format!("[{}, {}]", bound(lo), bound(hi)),
-    )
-}
-
-fn two_lines(estimate: &Estimate) -> String {
-    let shown = figure(estimate);
-    format!("{}\n{}", shown.value_and_unit(), shown.interval())
+    ]
 }
 
 fn correlations(found: &Calibrate, columns: usize) -> String {
-    let mut table = new_table(columns);
-    table.set_header([
-        "pairs of",
-        "s1",
-        "s3",
-        "s4",
-        "r13",
-        "r34",
-        "r14",
-        "by the step",
-        "k by eq. 5",
-    ]);
+    type Row<'a> = (&'a str, &'a Correlations);
+    let figure =
+        |of: fn(&Correlations) -> f64| move |(_, c): Row<'_>| Cell::text(format!("{:.2}", of(c)));
+    let table = Columns::<Row<'_>>::new()
+        .column("pairs of", |(shown, _)| Cell::text(shown))
+        .column("s1", |(_, c)| Cell::Duration(c.s1_ns))
+        .column("s3", |(_, c)| Cell::Duration(c.s3_ns))
+        .column("s4", |(_, c)| Cell::Duration(c.s4_ns))
+        .column("r13", figure(|c| c.r13))
+        .column("r34", figure(|c| c.r34))
+        .column("r14", figure(|c| c.r14))
+        .column("by the step", figure(|c| c.r13_by_step))
+        .column("k by eq. 5", |(_, c)| {
+            let k = c.k_by_equation_5;
+            k.map_or(Cell::Nothing, |k| Cell::text(format!("{k:.2}")))
+        });
     let pairs = [("pairs", "the process"), ("sampler", "the sampler")];
-    for (name, shown) in pairs {
-        let Some(method) = found.methods.iter().find(|m| m.method == name) else {
-            continue;
-        };
-        let c = &method.correlations;
-        table.add_row([
-            shown.to_owned(),
-            figures::duration(c.s1_ns),
-            figures::duration(c.s3_ns),
-            figures::duration(c.s4_ns),
-            format!("{:.2}", c.r13),
-            format!("{:.2}", c.r34),
-            format!("{:.2}", c.r14),
-            format!("{:.2}", c.r13_by_step),
-            c.k_by_equation_5.map_or("-".into(), |k| format!("{k:.2}")),
-        ]);
-    }
+    let rows = pairs.iter().filter_map(|&(name, shown)| {
+        let method = found.methods.iter().find(|m| m.method == name)?;
+        Some((shown, &method.correlations))
+    });
     format!(
         "{}\n  s: standard deviation of the pair before (1), of the interval (3), of the pair after\n  \
          (4); r: correlation.",
-        text_of(table, 1)
+        draw(&table, rows, columns)
     )
 }
 

@@ -60,14 +60,18 @@ pub(crate) fn taken_out<'a>() -> Columns<'a, Row<'a>> {
         .terminal("mean before\n-> after", |(_, i, ())| {
             before_and_after(i, &i.before_culling.mean, &i.mean)
         })
-        .page("median, all", |(_, i, ())| all(i, &i.before_culling.median))
+        .page("median, all", |(_, i, ())| {
+            only_if(remarks::is_cleaned(i), &i.before_culling.median)
+        })
         .page("median, as read", |(_, i, ())| {
-            as_read(i, &i.uncompensated.median)
+            only_if(i.compensation.cost.is_some(), &i.uncompensated.median)
         })
         .page("median", |(_, i, ())| Cell::estimate(&i.median))
-        .page("mean, all", |(_, i, ())| all(i, &i.before_culling.mean))
+        .page("mean, all", |(_, i, ())| {
+            only_if(remarks::is_cleaned(i), &i.before_culling.mean)
+        })
         .page("mean, as read", |(_, i, ())| {
-            as_read(i, &i.uncompensated.mean)
+            only_if(i.compensation.cost.is_some(), &i.uncompensated.mean)
         })
         .page("mean", |(_, i, ())| Cell::estimate(&i.mean))
         .column("cost\nsubtracted", |(_, i, ())| {
@@ -93,16 +97,9 @@ fn before_and_after<'a>(
     })
 }
 
-/// A figure with every matched sample, where some samples or times are left out of the others.
-fn all<'a>(interval: &IntervalReport, figure: &'a Option<Estimate>) -> Cell<'a> {
-    let figure = figure.as_ref();
-    Cell::estimate(figure.filter(|_| remarks::is_cleaned(interval)))
-}
-
-/// A figure with nothing subtracted, where the others have something subtracted.
-fn as_read<'a>(interval: &IntervalReport, figure: &'a Option<Estimate>) -> Cell<'a> {
-    let figure = figure.as_ref();
-    Cell::estimate(figure.filter(|_| interval.compensation.cost.is_some()))
+/// A figure that is another one only on a condition; else it is not repeated.
+fn only_if(differs: bool, figure: &Option<Estimate>) -> Cell<'_> {
+    Cell::estimate(figure.as_ref().filter(|_| differs))
 }
 
 /// How the time of the samples divides; the rows are the intervals of which that is known.

@@ -21,8 +21,15 @@ pub(crate) fn draw<R: Clone>(
     for row in rows {
         table.add_row(shown().map(|(_, column)| text(&(column.cell)(row.clone()))));
     }
-    let words: Vec<bool> = shown().map(|(_, column)| column.is_words).collect();
-    aligned(table, |i| i == 0 || words.get(i) == Some(&true))
+    for (i, (drawn, (_, column))) in table.column_iter_mut().zip(shown()).enumerate() {
+        drawn.set_padding((0, 2));
+        if i > 0 && !column.is_words {
+            drawn.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let text = table.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n")
 }
 
 /// A cell as text, with line breaks between its parts.
@@ -87,24 +94,4 @@ pub(crate) fn new_table(columns: usize) -> Table {
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(u16::try_from(columns).unwrap_or(u16::MAX));
     table
-}
-
-/// The table as text, without trailing spaces.
-fn aligned(mut table: Table, is_words: impl Fn(usize) -> bool) -> String {
-    for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if !is_words(i) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let text = table.to_string();
-    text.lines()
-        .map(str::trim_end)
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-/// The table as text; the first columns have words.
-pub(crate) fn text_of(table: Table, text_columns: usize) -> String {
-    aligned(table, |i| i < text_columns)
 }
