@@ -14,7 +14,8 @@
 //! ```
 //!
 //! **Method.** Every figure comes from the document as it stands. This crate gives it a unit, as
-//! many digits as its interval supports ([`undertick_document::figures`]), and its place. Names come
+//! many digits as its interval supports ([`undertick_document::figures`]), and its place. A table is
+//! defined once, by its columns (`columns`, `table`), for terminal, page and Markdown. Names come
 //! from the measured program and are not trusted: they are made harmless before they reach a terminal or a page.
 //!
 //! **Caveats.** The page needs no network and holds the whole document. A script inside it (`web/`,

@@ -78,8 +78,7 @@ fn section(page: &mut String, index: usize, table: &Table) -> core::fmt::Result 
         writeln!(page, "<p class=\"hint\">{}</p>", Text(text))?;
     }
     plain(page, &table.shown(), &table.rows)?;
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 fn items(page: &mut String, items: &[Item]) -> core::fmt::Result {
@@ -104,8 +103,7 @@ fn items(page: &mut String, items: &[Item]) -> core::fmt::Result {
     }
     let columns = columns.page("note", |item| Cell::text(&item.note)).words();
     plain(page, &columns, items)?;
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 fn number_or_none<'a>(value: Option<f64>) -> Cell<'a> {

@@ -46,8 +46,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
         }
         page.push_str("</ul>\n");
     }
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 /// A link to the chapter that explains a warning's code; empty for an unknown code.

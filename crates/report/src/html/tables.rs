@@ -146,8 +146,7 @@ pub(super) fn times(page: &mut String, report: &Report) -> Result {
         remarks::TIMES_LEGEND
     )?;
     sortable(page, &columns::times(), known)?;
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 /// What was dropped and subtracted, with the figures before and after.
@@ -166,8 +165,7 @@ pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
          with nothing subtracted.</p>\n",
     );
     sortable(page, &columns::taken_out(), touched)?;
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 /// The causes in samples according to the kernel's own events; empty if there are no such events.
@@ -181,8 +179,7 @@ pub(super) fn evidence(page: &mut String, report: &Report) -> Result {
          events say fell into samples. Only what is not the program's own doing is left out.</p>\n",
     );
     sortable(page, &columns::evidence(), fell)?;
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 /// By how much the measuring points slowed the program, where that was measured.
@@ -200,8 +197,7 @@ pub(super) fn perturbation(page: &mut String, report: &Report) -> Result {
         );
         sortable(page, &columns::slowed(), slowed)?;
     }
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 /// Events written, received and lost; starts and ends without a partner.
@@ -234,8 +230,7 @@ pub(super) fn losses(page: &mut String, report: &Report) -> Result {
         true => page.push_str("<p>Every start found its end.</p>\n"),
         false => sortable(page, &columns::unmatched(), unmatched)?,
     }
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 /// The clock behind every figure.
@@ -277,6 +272,5 @@ pub(super) fn clock(page: &mut String, report: &Report) -> Result {
 pub(super) fn frequencies(page: &mut String, report: &Report) -> Result {
     page.push_str("<section id=\"frequencies\">\n<h2>Frequencies</h2>\n");
     sortable(page, &columns::frequencies(), &report.frequencies)?;
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }

@@ -32,8 +32,7 @@ pub(super) fn write(page: &mut String, timeline: &Timeline) -> Result {
     }
     drawing(page)?;
     lanes(page, timeline)?;
-    page.push_str("</section>\n");
-    Ok(())
+    writeln!(page, "</section>")
 }
 
 fn about(timeline: &Timeline) -> String {
