@@ -70,7 +70,9 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
 /// Checks that no file is too long to be read at once. What programs include is one file.
 fn short_files() -> Result<(), String> {
     const MOST_LINES: usize = 500;
-    let kinds = ["*.rs", "*.c", "*.cpp", "*.h", "*.py", "*.ts", "*.sv"];
+    let kinds = [
+        "*.rs", "*.c", "*.cpp", "*.h", "*.hpp", "*.py", "*.ts", "*.sv",
+    ];
     let listed = output(command(&[&["git", "ls-files"][..], &kinds].concat()))?;
     let mut long = Vec::new();
     for name in listed.lines().filter(|name| *name != "include/undertick.h") {

@@ -473,27 +473,7 @@ class Bench {
 };
 
 int main(int count, char** words) {
-    Options options;
-    for (int i = 1; i < count; i++) {
-        const std::string word = words[i];
-        const auto number = [&] { return i + 1 < count ? std::strtoull(words[++i], nullptr, 10) : 0; };
-        if (word == "--events") options.events = number();
-        else if (word == "--seed") options.seed = number();
-        else if (word == "--ready") options.ready = uint32_t(number());
-        else if (word == "--store") options.store = uint32_t(number());
-        else if (word == "--answer") options.answer = uint32_t(number());
-        else if (word == "--tick") options.tick = uint32_t(number());
-        else if (word == "--resets") options.resets = true;
-        else if (word == "--full-rate") options.full_rate = true;
-        else if (word == "--few-gaps") options.few_gaps = true;
-        else if (word == "--policy" && i + 1 < count) {
-            const std::string policy = words[++i];
-            options.policy = policy == "drop" ? 0 : policy == "overwrite" ? 1 : policy == "back-pressure" ? 2 : 3;
-        } else {
-            std::fprintf(stderr, "%s: see the head of bench.cpp\n", words[i]);
-            return 2;
-        }
-    }
+    const Options options = options_from(count, words);
     seed_used = options.seed;
     Bench bench(options);
     if (options.full_rate) bench.full_rate();

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstdint>
+#include <string>
 
 #ifndef DEPTH_LOG2
 #error "say -DDEPTH_LOG2=... as the card was built"
@@ -44,6 +45,32 @@ struct Options {
     uint32_t ready = 60, store = 80, answer = 90, tick = 1;
     bool resets = false, full_rate = false, few_gaps = false;
 };
+
+// The options that the words of the command line give; ends the program where they give none.
+inline Options options_from(int count, char** words) {
+    Options options;
+    for (int i = 1; i < count; i++) {
+        const std::string word = words[i];
+        const auto number = [&] { return i + 1 < count ? std::strtoull(words[++i], nullptr, 10) : 0; };
+        if (word == "--events") options.events = number();
+        else if (word == "--seed") options.seed = number();
+        else if (word == "--ready") options.ready = uint32_t(number());
+        else if (word == "--store") options.store = uint32_t(number());
+        else if (word == "--answer") options.answer = uint32_t(number());
+        else if (word == "--tick") options.tick = uint32_t(number());
+        else if (word == "--resets") options.resets = true;
+        else if (word == "--full-rate") options.full_rate = true;
+        else if (word == "--few-gaps") options.few_gaps = true;
+        else if (word == "--policy" && i + 1 < count) {
+            const std::string policy = words[++i];
+            options.policy = policy == "drop" ? 0 : policy == "overwrite" ? 1 : policy == "back-pressure" ? 2 : 3;
+        } else {
+            std::fprintf(stderr, "%s: see the head of bench.cpp\n", words[i]);
+            std::exit(2);
+        }
+    }
+    return options;
+}
 
 enum Register : uint32_t {
     CONTROL = 0x08, POLICY = 0x0c, TICK = 0x10, MASK = 0x18, MASK_SET = 0x1c, MASK_CLEAR = 0x20,
