@@ -244,7 +244,7 @@ fn wrong_text(text: &str) -> Vec<String> {
         };
         let size = match pair[1].trim_end_matches([',', ';', '.', ')']) {
             "ns" => 1.0,
-            "us" => 1e3,
+            "us" | "µs" => 1e3,
             "ms" => 1e6,
             "s" => 1e9,
             "%" if !(0.0..=100.0).contains(&number) => {
