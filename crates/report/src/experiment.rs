@@ -1,12 +1,11 @@
 //! The report of an experiment on a terminal: a table for each setting.
 
-use std::collections::BTreeMap;
-
 use comfy_table::CellAlignment;
 use undertick_document::figures::{self, figure};
 use undertick_document::{IntervalReport, LineReport, Repeated, Report};
 
 use crate::remarks;
+use crate::repeated::{belongs, values};
 use crate::table::terminal::new_table;
 use crate::text::{clean, wrap};
 
@@ -53,22 +52,6 @@ fn end(report: &Report, columns: usize) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Where an interval belongs, in a few words: process and step, script and parameters.
-pub(crate) fn belongs(repeated: &Repeated) -> String {
-    let step = repeated
-        .step
-        .map(|step| format!("{}.{step}", repeated.process));
-    let own = match step {
-        Some(step) => step,
-        None => repeated.process.clone(),
-    };
-    let parts = [own, repeated.script.clone(), values(&repeated.parameters)];
-    let parts: Vec<&str> = (parts.iter().map(String::as_str))
-        .filter(|part| !part.is_empty())
-        .collect();
-    parts.join(", ")
 }
 
 /// What the intervals of one setting have in common: script and parameters.
@@ -259,15 +242,4 @@ fn group(these: &[(&IntervalReport, &Repeated)], columns: usize) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Parameters and their values on one line.
-fn values(parameters: &BTreeMap<String, String>) -> String {
-    let each: Vec<String> = (parameters.iter())
-        .map(|(name, value)| match name.as_str() {
-            "place" => clean(value),
-            _ => format!("{} {}", clean(name), clean(value)),
-        })
-        .collect();
-    each.join(", ")
 }

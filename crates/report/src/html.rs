@@ -9,7 +9,6 @@
 //! goes through `escape::Text`, the JSON through `escape::json`.
 
 mod details;
-pub(crate) mod escape;
 pub mod fleet;
 mod frame;
 pub mod interference;
@@ -21,10 +20,10 @@ mod tables;
 mod timeline;
 
 use core::fmt::Write;
-use escape::Text;
 use undertick_document::timeline::Timeline;
 use undertick_document::{Report, without_impossible};
 
+use crate::escape::{self, Text};
 use crate::{remarks, terminal};
 
 const STYLE: &str = include_str!("../assets/page.css");

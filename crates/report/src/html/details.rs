@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 use undertick_document::{IntervalKind, IntervalReport, Reads, Report, figures};
 
-use super::escape::Text;
+use crate::escape::Text;
 use crate::remarks;
 use crate::table::html::{belongs, duration, estimate, name_or_blank, with_micro};
 

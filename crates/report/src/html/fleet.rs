@@ -3,8 +3,8 @@
 
 use core::fmt::{Result, Write};
 
-use super::escape::Text;
 use super::frame;
+use crate::escape::Text;
 use crate::fleet::{
     Distribution, Drift, Fleet, HostRow, OfType, OutlyingHost, Type, by_type, changes,
     distributions, drift_summary, groups, summary, type_name, types, versions,

@@ -2,8 +2,8 @@
 
 use core::fmt::{Result, Write};
 
-use super::escape::{self, Text};
 use super::{POLICY, STYLE};
+use crate::escape::{self, Text};
 
 const OWN_STYLE: &str = ".figures td.words { white-space: normal; text-align: left; }\n\
     .figures th.words { text-align: left; }\n\

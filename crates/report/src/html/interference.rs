@@ -2,9 +2,9 @@
 
 use core::fmt::Write;
 
-use super::escape::Text;
 use super::frame;
 use super::{POLICY, STYLE};
+use crate::escape::Text;
 use crate::interference::{Interference, RateHistogram, compared_in_words, losses, peaks, summary};
 use crate::table::html::plain;
 

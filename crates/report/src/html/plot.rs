@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use super::escape::Text;
+use crate::escape::Text;
 use crate::plot::{Axis, Curve, Plot, Point, Style};
 
 /// Colours of curves, as many as can be distinguished; further curves have different strokes.

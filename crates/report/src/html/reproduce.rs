@@ -4,9 +4,9 @@ use core::fmt::Write;
 
 use undertick_units::Estimate;
 
-use super::escape::{self, Text};
 use super::plot::{PLOT_STYLE, plot};
 use super::{POLICY, STYLE};
+use crate::escape::{self, Text};
 use crate::reproduce::{Item, Reproduction, Table};
 use crate::table::html::plain;
 use crate::table::{Cell, Columns};

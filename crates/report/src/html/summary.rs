@@ -5,7 +5,7 @@ use undertick_document::chapters::{self, Chapter};
 use undertick_document::figures::{self, figure};
 use undertick_document::{IntervalReport, Report};
 
-use super::escape::Text;
+use crate::escape::Text;
 use crate::remarks::{self, number_of};
 use crate::table::html::with_micro;
 use crate::text::clean;

@@ -3,8 +3,8 @@
 use core::fmt::{Result, Write};
 use undertick_document::figures;
 
-use super::escape::Text;
 use super::frame;
+use crate::escape::Text;
 use crate::remarks::unix_date;
 use crate::survey::{Metric, Survey, columns, machine};
 use crate::table::Cell;

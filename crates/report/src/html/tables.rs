@@ -6,8 +6,8 @@ use undertick_document::figures;
 use undertick_document::{IntervalReport, Report};
 use undertick_units::Estimate;
 
-use super::escape::Text;
 use crate::columns::{self, rows};
+use crate::escape::Text;
 use crate::table::html::{duration, sortable, with_micro};
 use crate::{remarks, table};
 

@@ -4,7 +4,7 @@ use core::fmt::{Result, Write};
 use undertick_document::figures;
 use undertick_document::timeline::{Detail, Lane, LaneKind, Timeline};
 
-use super::escape::Text;
+use crate::escape::Text;
 use crate::remarks::number_of;
 use crate::table::html::{sortable, with_micro};
 use crate::table::{Cell, Columns};

@@ -7,7 +7,7 @@ use undertick_document::figures::{self, figure};
 use undertick_units::Estimate;
 
 use super::{Cell, Columns};
-use crate::html::escape::Text;
+use crate::escape::Text;
 
 /// A table that the page's script sorts by any of its columns.
 pub(crate) fn sortable<R: Clone>(
@@ -182,7 +182,7 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> String {
 
 /// Where an interval of an experiment belongs; several may have the same name.
 pub(crate) fn belongs(interval: &IntervalReport) -> String {
-    let text = interval.repeated.as_ref().map(crate::experiment::belongs);
+    let text = interval.repeated.as_ref().map(crate::repeated::belongs);
     text.map_or(String::new(), |text| format!("<br>{}", span("hint", &text)))
 }
 
