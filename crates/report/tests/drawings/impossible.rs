@@ -6,7 +6,7 @@
 use rand::{Rng, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
-use undertick_document::{Report, without_impossible};
+use undertick_document::{IntervalKind, Report, without_impossible};
 use undertick_report::{html, terminal};
 
 use super::invented;
@@ -303,6 +303,9 @@ fn none_leaves() {
                 "{seed}: without a reason: {before:?}"
             );
         }
+        // The clocks at the two ends of a message may differ by more than it takes.
+        let may_be_negative = (gated.intervals.iter())
+            .any(|i| i.kind == IntervalKind::Message && i.min.is_some_and(|min| min < 0.0));
         if seed % DRAWN_EVERY == 0 {
             // The report was not filtered before: the renderers do it.
             let options = terminal::Options {
@@ -313,7 +316,8 @@ fn none_leaves() {
                 terminal::render(&report, options),
                 shown(&html::render(&report)),
             ] {
-                let found = wrong_text(&text);
+                let mut found = wrong_text(&text);
+                found.retain(|wrong| !(may_be_negative && wrong.starts_with('-')));
                 assert!(found.is_empty(), "document {seed}: {found:?}\n{text}");
             }
         }
