@@ -14,7 +14,7 @@ use crate::run::{Scratch, command, exists, root, run};
 const HEADING: &str = "## First steps\n";
 /// The command that installs `undertick`; the test of an existing build has that on its path
 /// instead.
-const INSTALL: &str = "cargo install --path crates/cli --locked\n";
+const INSTALL: &str = "cargo install --path crates/cli --locked --profile dist\n";
 /// Intervals that the page and the comparison must name.
 const INTERVALS: [&str; 3] = ["request", "read", "write"];
 
