@@ -212,19 +212,25 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
 EACH_KIND(WARM_UP)
 EACH_SPARSE_KIND(WARM_UP)
 
-#define STEPPED_AS(name, event, steps, kind, before, after) \
+/* `steps` steps in an ordered span, each between `before` and `after`; `first` and `last` are done once,
+ * at the ends of the span. */
+#define STEPPED_BETWEEN(name, event, steps, kind, first, before, after, last) \
     static __attribute__((noinline)) uint64_t name(uint64_t x) { \
         DOSE_READY(odd); \
         uint32_t i; \
         ut_begin_ordered(event); \
+        first; \
         for (i = 0; i < steps; i++) { \
             before; \
             x = step(kind, x, odd); \
             after; \
         } \
+        last; \
         ut_end_ordered(event); \
         return x; \
     }
+#define STEPPED_AS(name, event, steps, kind, before, after) \
+    STEPPED_BETWEEN(name, event, steps, kind, (void)0, before, after, (void)0)
 #define STEPPED(kind, variant, before, after) \
     STEPPED_AS(steps_##kind##_##variant, STEPS + kind * VARIANTS + variant, INNER, kind, before, after)
 #define STEPPED_ALL(kind) \
@@ -272,20 +278,7 @@ static __attribute__((noinline)) void switch_on(void) {
     __asm__ volatile("" : : : "memory");
 }
 #define OFF_STEPPED(kind, variant, before, after) \
-    static __attribute__((noinline)) uint64_t off_steps_##kind##_##variant(uint64_t x) { \
-        DOSE_READY(odd); \
-        uint32_t i; \
-        ut_begin_ordered(OFF_STEPS + kind * OFF_VARIANTS + variant); \
-        switch_off(); \
-        for (i = 0; i < FLOOD; i++) { \
-            before; \
-            x = step(kind, x, odd); \
-            after; \
-        } \
-        switch_on(); \
-        ut_end_ordered(OFF_STEPS + kind * OFF_VARIANTS + variant); \
-        return x; \
-    }
+    STEPPED_BETWEEN(off_steps_##kind##_##variant, OFF_STEPS + kind * OFF_VARIANTS + variant, FLOOD, kind, switch_off(), before, after, switch_on())
 #define OFF_STEPPED_ALL(kind) \
     OFF_STEPPED(kind, 0, (void)0, (void)0) \
     OFF_STEPPED(kind, 1, ut_event(INNER_EVENT, i), (void)0) \

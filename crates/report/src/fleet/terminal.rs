@@ -212,7 +212,7 @@ pub(crate) fn distributions(fleet: &Fleet) -> Columns<'_, OfType<'_>> {
         })
 }
 
-/// The distributions of metrics, by at most so many types each: where the types have few machines,
+/// The distributions of metrics, by at most `most` types each: where the types have few machines,
 /// the table would fill the whole output.
 pub(crate) fn by_type<'a>(
     metrics: &[&'a FleetMetric],
