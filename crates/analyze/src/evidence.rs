@@ -84,6 +84,14 @@ impl SampleCauses {
         self.taken
     }
 
+    /// Ticks of the sample during which its thread had given the CPU away itself.
+    pub(crate) fn off_cpu(&self) -> i128 {
+        [Cause::Waited, Cause::OwnThread]
+            .into_iter()
+            .map(|cause| i128::from(self.ticks[cause as usize]))
+            .sum()
+    }
+
     /// Ticks of the sample during which something else had the CPU, unless the thread gave it
     /// away itself: at most its length.
     pub(crate) fn by_others(&self) -> i64 {

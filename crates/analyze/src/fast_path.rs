@@ -12,6 +12,7 @@ use crate::reading::{Inner, Reading};
 use crate::ring::{Counts, Edge, Last, MOST_OPEN, Open, Ring};
 use crate::slices::Counting;
 use crate::tally::{Parent, Tally};
+use crate::tree::{Path, Tree};
 use crate::waiting::{FastSample, MOST, Samples, Waiting};
 
 /// Takes rows from `from` on, as long as the fast path handles them; returns the first that it does
@@ -42,6 +43,7 @@ struct Run<'a> {
     waiting: &'a mut Waiting,
     tallies: &'a [Tally],
     counting: Counting<'a>,
+    tree: &'a mut Tree,
 }
 
 /// The result of a row.
@@ -70,6 +72,7 @@ fn run(
         waiting: &mut context.waiting,
         tallies: &context.tallies,
         counting: context.slices.counting(),
+        tree: &mut context.tree,
     };
     // For these rows only the plain readings are counted.
     let mut now = ring.counts;
@@ -115,7 +118,10 @@ impl Run<'_> {
             return Taken::No;
         }
         self.counting.count(cell.counted, ts);
-        self.stack.push(open(now, cell.span, ts, Reading::Plain));
+        let around = self.stack.last().map_or(Path::ROOT, |open| open.path);
+        let path = self.tree.child(around, cell.span);
+        self.stack
+            .push(open(now, cell.span, ts, (Reading::Plain, path)));
         Taken::Yes
     }
 
@@ -152,7 +158,7 @@ impl Run<'_> {
         let taken = self.wait(interval, fast_sample(&last.open, now, ts), Parent::Various);
         if !matches!(taken, Taken::No) {
             self.last[cell.instant as usize] = Some(Last {
-                open: open(now, interval, ts, Reading::Unordered),
+                open: open(now, interval, ts, (Reading::Unordered, Path::ROOT)),
                 gaps: self.gaps,
             });
             self.counting.count(cell.counted, ts);
@@ -191,12 +197,13 @@ impl Run<'_> {
 
 /// Opens a start at a plain reading; `now` is before it.
 #[inline]
-fn open(mut now: Counts, interval: u32, ts: i64, reading: Reading) -> Open {
+fn open(mut now: Counts, interval: u32, ts: i64, (reading, path): (Reading, Path)) -> Open {
     now.note_reading(reading);
     Open {
         at: Edge::alone(ts, reading),
         counts: now,
         interval,
+        path,
     }
 }
 
@@ -213,6 +220,7 @@ fn fast_sample(open: &Open, now: Counts, end: i64) -> FastSample {
         start: open.at.ts,
         end,
         inside: now.plain.since(open.counts.plain),
+        path: open.path,
     }
 }
 

@@ -78,6 +78,7 @@ mod summary;
 mod table;
 mod tally;
 mod timeline;
+mod tree;
 mod waiting;
 mod warnings;
 

@@ -23,6 +23,7 @@ use crate::slices::Slices;
 use crate::span_rows::{Dropped, SpanRow, SpanRows};
 use crate::table::Table;
 use crate::tally::{Dropping, Parent, Tally};
+use crate::tree::{Call, Path, Tree};
 use crate::waiting::Waiting;
 
 /// Most intervals, and most frequencies. Long ones take about 100 KiB each; further names are
@@ -70,6 +71,7 @@ pub(crate) struct MatchContext {
     pub(crate) tallies: Vec<Tally>,
     pub(crate) frequencies: Vec<Frequency>,
     pub(crate) slices: Slices,
+    pub(crate) tree: Tree,
     /// The spans as rows, if they are stored.
     pub(crate) spans: Option<Box<SpanRows>>,
     pub(crate) costs: CostTable,
@@ -347,6 +349,15 @@ impl MatchContext {
         }
         let sample = paired.as_ref().unwrap_or(sample);
         let (value, kept) = tally.add(sample, fell, &self.costs, dropping);
+        if sample.path != Path::ROOT {
+            let call = Call {
+                ticks: value,
+                off_cpu: fell.off_cpu(),
+                is_kept: kept,
+                calls: u64::from(sample.sampling.one_in.max(1)),
+            };
+            self.tree.add(sample.path, interval, call);
+        }
         if tally.parent != parent {
             tally.parent = match tally.parent {
                 Parent::Unseen => parent,
@@ -451,6 +462,7 @@ impl MatchContext {
             frequency.seen = 0;
         }
         self.slices.clear();
+        self.tree.restart();
         self.messages = Messages::default();
         self.waiting = Waiting::default();
         self.scanning = false;

@@ -15,6 +15,7 @@ use crate::rules::Action;
 use crate::sample::{Sample, Sampling};
 use crate::table::{Matching, Table};
 use crate::tally::Parent;
+use crate::tree::Path;
 
 /// Counts of the rows themselves.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -193,6 +194,7 @@ fn period(ring: &mut Ring, context: &mut MatchContext, event: u16, ts: i64) {
             at: Edge::alone(ts, Reading::Unordered),
             counts: ring.counts,
             interval,
+            path: Path::ROOT,
         },
         gaps: ring.gaps,
     });
@@ -211,6 +213,7 @@ fn take_pair(context: &mut MatchContext, interval: u32, flag: i8, ts: i64, ticks
         hit: flag == 1,
         unknown: flag != 0 && flag != 1,
         sampling: Sampling::default(),
+        path: Path::ROOT,
     };
     context.take(interval, &sample, ts, Parent::Various);
 }
@@ -427,6 +430,7 @@ pub(crate) fn settle_messages<E>(
             hit: false,
             unknown: false,
             sampling: Sampling::default(),
+            path: Path::ROOT,
         };
         context.take(rule, &sample, end, Parent::Various);
         if i % MESSAGES_AT_ONCE == MESSAGES_AT_ONCE - 1

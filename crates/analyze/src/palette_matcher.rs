@@ -4,6 +4,8 @@
 //! makes a start and a sample, and the next row overwrites what the row does not mean. The
 //! results are the same, to the last digit.
 
+use std::ops::Range;
+
 use undertick_format::palette_block::PaletteBlock;
 use undertick_format::rows::Key;
 
@@ -14,6 +16,7 @@ use crate::match_context::MatchContext;
 use crate::reading::{Inner, Reading};
 use crate::ring::{Counts, Edge, Last, Open, Ring};
 use crate::tally::Parent;
+use crate::tree::{Path, Tree};
 use crate::waiting::{FastSample, MOST, Samples};
 
 /// Most words of a palette.
@@ -52,6 +55,8 @@ struct WordAction {
     slot: u8,
     /// 1 where its reading is an event's.
     is_event: u8,
+    /// Whether it begins a span.
+    begins: bool,
 }
 
 impl WordAction {
@@ -67,6 +72,7 @@ impl WordAction {
         ends: 0,
         slot: 0,
         is_event: 0,
+        begins: false,
     };
 
     /// A span whose samples so far all had the parent `parent`.
@@ -87,6 +93,7 @@ impl WordAction {
             ends: 0,
             slot,
             is_event: 0,
+            begins: true,
         }
     }
 
@@ -96,6 +103,7 @@ impl WordAction {
             compared: u32::MAX,
             deeper: -1,
             ends: 1,
+            begins: false,
             ..Self::start(interval, slot, Parent::Various)
         }
     }
@@ -120,12 +128,14 @@ struct Begun {
     /// Readings so far, including its own.
     plain: Inner,
     interval: u32,
+    path: Path,
 }
 
 const NOTHING: Begun = Begun {
     ts: 0,
     plain: Inner::NONE,
     interval: NOWHERE,
+    path: Path::ROOT,
 };
 
 impl Begun {
@@ -134,6 +144,7 @@ impl Begun {
             ts: open.at.ts,
             plain: open.counts.plain,
             interval: open.interval,
+            path: open.path,
         }
     }
 
@@ -146,6 +157,7 @@ impl Begun {
                 ..now
             },
             interval: self.interval,
+            path: self.path,
         }
     }
 }
@@ -223,7 +235,7 @@ impl PaletteMatcher {
             while row < to && !stopped {
                 // This many rows cannot nest too deeply.
                 let end = to.min(row + DEEPEST.saturating_sub(self.depth));
-                let (n, full) = self.run(&mut ring.counts.plain, block, row, end);
+                let (n, full) = self.run(&mut context.tree, &mut ring.counts.plain, block, row..end);
                 row += n;
                 match full {
                     Some(slot) => self.tally_slot(slot, context),
@@ -335,18 +347,18 @@ impl PaletteMatcher {
     #[inline(never)] // by itself it keeps its state in registers
     fn run(
         &mut self,
+        tree: &mut Tree,
         plain_so_far: &mut Inner,
         block: &PaletteBlock,
-        from: usize,
-        to: usize,
+        rows: Range<usize>,
     ) -> (usize, Option<u8>) {
         let (actions, cells, samples) = (&mut self.actions, &mut *self.cells, &mut *self.samples);
         let mut depth = self.depth as u32;
         let mut plain = *plain_so_far;
         let mut n_taken = 0;
         let mut full = None;
-        let (ts, code) = (&block.ts()[from..to], &block.code()[from..to]);
-        let payload = &block.payload()[from..to];
+        let (ts, code) = (&block.ts()[rows.clone()], &block.code()[rows.clone()]);
+        let payload = &block.payload()[rows];
         for ((&ts, &code), &payload) in ts.iter().zip(code).zip(payload) {
             let action = &actions.each[usize::from(code)];
             let cell =
@@ -363,6 +375,7 @@ impl PaletteMatcher {
                     start: top.ts,
                     end: ts,
                     inside: plain.since(top.plain),
+                    path: top.path,
                 },
             );
             *n += u32::from(action.ends);
@@ -372,6 +385,7 @@ impl PaletteMatcher {
                 ts,
                 plain,
                 interval: action.interval,
+                path: tree.child_if(action.begins, top.path, action.interval),
             };
             depth = depth.wrapping_add_signed(i32::from(action.deeper));
             actions.rows[usize::from(code)] += 1;

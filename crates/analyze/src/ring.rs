@@ -8,6 +8,7 @@ use crate::reading::{Ends, Inner, Reading};
 use crate::sample::{Sample, Sampling};
 use crate::strata::Begun;
 use crate::tally::Parent;
+use crate::tree::Path;
 
 /// Most open starts stored per ring (and per interval of a table). Deeper recursion, or starts
 /// that never end, push out the oldest half, which count as unmatched. Searching this many takes
@@ -101,6 +102,8 @@ pub(crate) struct Open {
     /// Counts including the start's own row.
     pub(crate) counts: Counts,
     pub(crate) interval: u32,
+    /// Where it lies in the tree, if it begins a span.
+    pub(crate) path: Path,
 }
 
 impl Open {
@@ -127,6 +130,7 @@ impl Open {
                 inside: before.sampled.wrapping_sub(self.counts.sampled),
                 records: (before.sampled_records).wrapping_sub(self.counts.sampled_records),
             },
+            path: self.path,
         }
     }
 }
@@ -190,10 +194,12 @@ impl Ring {
         if self.stack.len() == MOST_OPEN {
             self.make_room(context);
         }
+        let around = self.stack.last().map_or(Path::ROOT, |open| open.path);
         self.stack.push(Open {
             at,
             counts: self.counts,
             interval,
+            path: context.tree.child(around, interval),
         });
     }
 
@@ -247,6 +253,7 @@ impl Ring {
                 at,
                 counts: self.counts,
                 interval: rule,
+                path: Path::ROOT,
             },
             serial: self.serials,
             outer,

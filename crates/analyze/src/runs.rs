@@ -10,6 +10,7 @@
 //! **Caveats.** A single further run scatters more. Two runs give a very wide interval, five a
 //! useful one. Totals are of all runs, so a total over its count is not the figure `mean`.
 
+mod paths;
 mod warnings;
 
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ pub fn combine(runs: &[Run], level: f64) -> Option<Report> {
     if report.settings.table.is_none() {
         (report.intervals).sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));
     }
+    report.paths = paths::paths(runs);
     report.frequencies = (names(runs, |report| &report.frequencies, |f| f.name.clone()).iter())
         .filter_map(|name| frequency(runs, name, level))
         .collect();

@@ -1,6 +1,7 @@
 //! One matched sample of an interval.
 
 use crate::reading::{Ends, Inner};
+use crate::tree::Path;
 
 /// A matched sample, as the clock showed it.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Sample {
     /// The flag of one of those records is unknown.
     pub(crate) unknown: bool,
     pub(crate) sampling: Sampling,
+    /// Where it lies in the tree of spans; what is not a span lies at the root.
+    pub(crate) path: Path,
 }
 
 impl Sample {

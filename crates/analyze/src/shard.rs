@@ -22,6 +22,7 @@ use crate::slices::Slices;
 use crate::strata::Begun;
 use crate::table::Table;
 use crate::tally::{Parent, Tally};
+use crate::tree::TreeOf;
 
 /// Most rings of a trace; each costs at least a few hundred bytes.
 const MOST_RINGS: usize = 1 << 20;
@@ -50,6 +51,7 @@ pub struct ShardResult {
     tallies: Vec<Tally>,
     frequencies: Vec<Frequency>,
     slices: Slices,
+    tree: TreeOf,
     sections: SectionsOf,
     gathered: Gathered,
     messages: Messages,
@@ -270,6 +272,7 @@ impl Worker {
             tallies: self.context.tallies,
             frequencies: self.context.frequencies,
             slices: self.context.slices,
+            tree: self.context.tree.take(),
             gathered: self.context.pairs.gathered,
             messages: self.context.messages,
             rings: (self.rings.into_iter())
@@ -307,6 +310,7 @@ impl MatchContext {
             tallies,
             frequencies,
             slices,
+            tree,
             sections,
             gathered,
             messages,
@@ -347,6 +351,7 @@ impl MatchContext {
             }
         }
         let here = |place: u32| places.get(place as usize).copied().flatten();
+        self.tree.merge(tree, here);
         if let Some(perturbation) = &mut self.perturbation {
             perturbation.merge(sections, here);
         }

@@ -1,6 +1,7 @@
 //! Makes the report document from tallies.
 
 mod estimates;
+mod paths;
 mod remarks;
 
 use std::collections::BTreeMap;
@@ -75,6 +76,8 @@ impl Summary {
                 }
             })
             .collect();
+        let knows_switches = context.evidence.is_there();
+        let paths = paths::paths(&context.tree, &intervals, self.ns(), knows_switches);
         if !self.has_table {
             intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
             intervals.sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));
@@ -115,6 +118,7 @@ impl Summary {
                 ..self.trace()
             },
             intervals,
+            paths,
             frequencies,
             lines: Vec::new(),
             passes: Vec::new(),

@@ -2,8 +2,9 @@
 
 use crate::reading::{Ends, Inner};
 use crate::sample::{Sample, Sampling};
+use crate::tree::Path;
 
-/// Samples of an interval tallied at a time; 8 bits can number them: 5 KiB.
+/// Samples of an interval tallied at a time; 8 bits can number them: 6 KiB.
 pub(crate) const MOST: usize = 256;
 
 /// A sample between the readings of a plain span or of two instants: not descheduled, not
@@ -16,6 +17,7 @@ pub(crate) struct FastSample {
     pub(crate) end: i64,
     /// Readings of the same ring strictly inside.
     pub(crate) inside: Inner,
+    pub(crate) path: Path,
 }
 
 impl FastSample {
@@ -30,6 +32,7 @@ impl FastSample {
             hit: false,
             unknown: false,
             sampling: Sampling::default(),
+            path: self.path,
         }
     }
 }
@@ -40,6 +43,7 @@ pub(crate) struct Samples {
     starts: [i64; MOST],
     ends: [i64; MOST],
     inside: [Inner; MOST],
+    paths: [Path; MOST],
 }
 
 impl Samples {
@@ -47,6 +51,7 @@ impl Samples {
         starts: [0; MOST],
         ends: [0; MOST],
         inside: [Inner::NONE; MOST],
+        paths: [Path::ROOT; MOST],
     };
 
     /// Stores a sample at that index.
@@ -56,6 +61,7 @@ impl Samples {
         self.starts[at] = sample.start;
         self.ends[at] = sample.end;
         self.inside[at] = sample.inside;
+        self.paths[at] = sample.path;
     }
 
     pub(crate) fn first(&self, n: usize) -> Columns<'_> {
@@ -63,6 +69,7 @@ impl Samples {
             starts: &self.starts[..n],
             ends: &self.ends[..n],
             inside: &self.inside[..n],
+            paths: &self.paths[..n],
         }
     }
 }
@@ -73,14 +80,20 @@ pub(crate) struct Columns<'a> {
     pub(crate) starts: &'a [i64],
     pub(crate) ends: &'a [i64],
     pub(crate) inside: &'a [Inner],
+    pub(crate) paths: &'a [Path],
 }
 
 impl Columns<'_> {
     pub(crate) fn each(&self) -> impl Iterator<Item = FastSample> {
         let readings = self.starts.iter().zip(self.ends);
         readings
-            .zip(self.inside)
-            .map(|((&start, &end), &inside)| FastSample { start, end, inside })
+            .zip(self.inside.iter().zip(self.paths))
+            .map(|((&start, &end), (&inside, &path))| FastSample {
+                start,
+                end,
+                inside,
+                path,
+            })
     }
 
     /// Computes the duration of each; `None` where one does not fit into 64 bits.

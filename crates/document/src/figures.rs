@@ -82,6 +82,18 @@ pub fn duration(ns: f64) -> String {
     on_scale(ns, Interval { lo: None, hi: None }, DURATIONS).value_and_unit()
 }
 
+/// A duration that is known within `half_ns`, to three digits at most.
+#[must_use]
+pub fn duration_within(ns: f64, half_ns: f64) -> String {
+    let interval = Interval::new(ns - half_ns, ns + half_ns);
+    let (supported, short) = (on_scale(ns, interval, DURATIONS).value_and_unit(), duration(ns));
+    if supported.len() < short.len() {
+        supported
+    } else {
+        short
+    }
+}
+
 /// A count in full, in groups of three digits.
 #[must_use]
 pub fn count(n: u64) -> String {

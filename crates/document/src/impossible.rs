@@ -9,7 +9,7 @@ use undertick_units::Estimate;
 
 use super::{
     Alternative, Compensation, FrequencyReport, Histogram, IntervalKind, IntervalReport, Mode,
-    Report, Slowed, TraceSummary,
+    PathReport, Report, Slowed, TraceSummary,
 };
 
 /// Number of clock steps below which a span is near the resolution: estimates of its quantiles may
@@ -30,6 +30,7 @@ pub fn without_impossible(mut report: Report) -> Report {
         gate.interval(interval, thread_time_ns);
         interval.notes.extend(gate.note());
     }
+    report.paths.iter_mut().for_each(path);
     let confidence = &mut report.settings.confidence;
     if !(*confidence > 0.0 && *confidence < 1.0) {
         *confidence = f64::NAN;
@@ -48,6 +49,24 @@ pub fn without_impossible(mut report: Report) -> Report {
         *perturbation = None;
     }
     report
+}
+
+/// Takes the impossible figures out of a path; nothing says why, because those of its interval do.
+fn path(path: &mut PathReport) {
+    let is_possible = |total: &mut Estimate| Must::NotNegative.judge(total).is_none();
+    path.total = path.total.take().and_then(|mut total| {
+        is_possible(&mut total).then_some(total)
+    });
+    let most = path.total.as_ref().map_or(f64::INFINITY, |total| total.value * (1.0 + ROUNDING));
+    for part in [&mut path.self_ns, &mut path.off_cpu_ns] {
+        *part = part.filter(|ns| (0.0..=most).contains(ns));
+    }
+    path.share = path.share.filter(|share| (0.0..=1.0 + ROUNDING).contains(share));
+    let mut above = f64::INFINITY;
+    for figure in [&mut path.max_ns, &mut path.p99_ns, &mut path.median_ns] {
+        *figure = figure.filter(|ns| ns.is_finite() && *ns <= above + ROUNDING * above.abs());
+        above = figure.unwrap_or(above);
+    }
 }
 
 /// A 0 in the clock's figures means that the value is not known.

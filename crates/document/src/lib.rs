@@ -12,6 +12,7 @@ pub mod figures;
 mod impossible;
 mod interval;
 pub mod passes;
+mod paths;
 pub mod timeline;
 mod trace;
 
@@ -26,6 +27,7 @@ pub use interval::{
     IntervalReport, Mode, OfThisRun, Reads, RunFigures, Sampled, ShareOf, Slowed, TakenOff,
     Unexplained, Valley,
 };
+pub use paths::PathReport;
 pub use trace::{ClockSummary, HostSummary, TraceSummary};
 
 /// Version of the document this crate describes.
@@ -50,6 +52,11 @@ pub struct Report {
     /// One entry per interval, in the order of the table; without a table by total time, longest
     /// first.
     pub intervals: Vec<IntervalReport>,
+    /// Spans by path, each after the one around it, the longest first among those with the same one
+    /// around. Empty with a table, for several runs, and in documents of versions that did not
+    /// distinguish paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathReport>,
     /// One entry per counted event, the most frequent first.
     pub frequencies: Vec<FrequencyReport>,
     /// Straight lines through the figures of several settings of an experiment.

@@ -139,6 +139,7 @@ fn report() -> Report {
             repeated: None,
             across_hosts: None,
         }],
+        paths: Vec::new(),
         frequencies: vec![FrequencyReport {
             name: "step".into(),
             per_second: Some(estimate(3.0)),

@@ -1,22 +1,19 @@
-//! Histograms of signed ticks: exact up to 2047, three significant digits above.
+//! Histograms of signed ticks: exact for small values, a few significant digits for others.
 
 use serde::{Deserialize, Serialize};
 
 use crate::skewed::Shape;
 
-/// Bins per octave, as a power of two: bins are at most 1/1024 of their value
-/// wide, and single integers below 2048.
-const BITS: u32 = 10;
-
-/// A histogram over all of `i64`. Negative values are counted, never clamped.
+/// A histogram over all of `i64`. Negative values are counted, never clamped. An octave has 2^`BITS`
+/// bins: these are at most 1/2^`BITS` of their value wide, and single integers below 2^(`BITS` + 1).
 ///
-/// The layout is that of HdrHistogram with three significant digits (bins of 2^k from 2^(k + 10)
-/// on). It is written anew because recording into the library takes 9 ns and is the larger part of
+/// The layout is that of HdrHistogram, with 10 bits that for three significant digits (bins of 2^k
+/// from 2^(k + 10) on). It is written anew because recording into the library takes 9 ns and is the larger part of
 /// the analysis; a test keeps the two equal.
 ///
-/// Memory: 8 KiB per octave that values reached, 16 KiB below 2048.
+/// Memory with 10 bits: 8 KiB per octave that values reached, 16 KiB below 2048.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SignedHistogram {
+pub struct SignedHistogram<const BITS: u32 = 10> {
     /// Counts of values from 0.
     positive: Vec<u64>,
     /// Counts by magnitude of values below 0.
@@ -28,19 +25,19 @@ const TOGETHER: usize = 64;
 
 /// Returns the bin of a magnitude.
 #[inline]
-fn index_of(magnitude: u64) -> usize {
+fn index_of<const BITS: u32>(magnitude: u64) -> usize {
     let above = (magnitude | ((2 << BITS) - 1)).ilog2() - BITS;
     ((above as usize) << BITS) + (magnitude >> above) as usize
 }
 
 /// Returns the smallest and the largest magnitude of a bin.
-fn bounds_of(index: usize) -> (u64, u64) {
+fn bounds_of<const BITS: u32>(index: usize) -> (u64, u64) {
     let above = ((index >> BITS) as u32).saturating_sub(1);
     let lo = (index as u64 - (u64::from(above) << BITS)) << above;
     (lo, lo + ((1 << above) - 1))
 }
 
-fn add(counts: &mut Vec<u64>, index: usize, n: u64) {
+fn add<const BITS: u32>(counts: &mut Vec<u64>, index: usize, n: u64) {
     if counts.len() <= index {
         // Grows by whole octaves, so that a slowly growing maximum seldom moves the array.
         counts.resize(((index >> BITS) + 1) << BITS, 0);
@@ -68,16 +65,18 @@ impl Bin {
 }
 
 impl SignedHistogram {
-    /// Returns an empty histogram.
+    /// Returns an empty histogram of three significant digits; any other is made by `default`.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
+}
 
+impl<const BITS: u32> SignedHistogram<BITS> {
     /// Counts a value.
     #[inline]
     pub fn record(&mut self, value: i64) {
-        let index = index_of(value.unsigned_abs());
+        let index = index_of::<BITS>(value.unsigned_abs());
         match self.positive.get_mut(index) {
             Some(count) if value >= 0 => *count += 1,
             _ => self.record_n(value, 1),
@@ -92,7 +91,7 @@ impl SignedHistogram {
         } else {
             &mut self.negative
         };
-        add(counts, index_of(value.unsigned_abs()), n);
+        add::<BITS>(counts, index_of::<BITS>(value.unsigned_abs()), n);
     }
 
     /// Adds the counts of another histogram.
@@ -110,7 +109,7 @@ impl SignedHistogram {
     /// exact to the width of a bin.
     #[must_use]
     pub fn shifted(&self, delta: i64) -> Self {
-        let mut moved = Self::new();
+        let mut moved = Self::default();
         for bin in self.bins() {
             let middle = bin.lo + (bin.hi.wrapping_sub(bin.lo)) / 2;
             moved.record_n(middle.saturating_add(delta), bin.count);
@@ -128,7 +127,7 @@ impl SignedHistogram {
     #[must_use]
     pub fn bins(&self) -> Vec<Bin> {
         let below = self.negative.iter().enumerate().rev().map(|(i, &count)| {
-            let (lo, hi) = bounds_of(i);
+            let (lo, hi) = bounds_of::<BITS>(i);
             Bin {
                 lo: negated(hi),
                 hi: negated(lo),
@@ -136,7 +135,7 @@ impl SignedHistogram {
             }
         });
         let above = self.positive.iter().enumerate().map(|(i, &count)| {
-            let (lo, hi) = bounds_of(i);
+            let (lo, hi) = bounds_of::<BITS>(i);
             Bin {
                 lo: clamped(lo),
                 hi: clamped(hi),
@@ -166,7 +165,7 @@ impl SignedHistogram {
             for (i, count) in counts.iter().enumerate().rev() {
                 passed += count;
                 while next < N && passed >= ranks[next] {
-                    found[next] = negated(bounds_of(chunk * TOGETHER + i).0);
+                    found[next] = negated(bounds_of::<BITS>(chunk * TOGETHER + i).0);
                     next += 1;
                 }
             }
@@ -180,7 +179,7 @@ impl SignedHistogram {
             for (i, count) in counts.iter().enumerate() {
                 passed += count;
                 while next < N && passed >= ranks[next] {
-                    found[next] = clamped(bounds_of(chunk * TOGETHER + i).1);
+                    found[next] = clamped(bounds_of::<BITS>(chunk * TOGETHER + i).1);
                     next += 1;
                 }
             }

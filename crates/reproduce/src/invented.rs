@@ -164,6 +164,7 @@ pub(super) fn report(intervals: Vec<IntervalReport>, lines: Vec<LineReport>) -> 
             descheduled: String::new(),
         },
         intervals,
+        paths: Vec::new(),
         frequencies: Vec::new(),
         lines,
         passes: Vec::new(),

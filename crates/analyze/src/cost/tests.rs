@@ -36,6 +36,7 @@ fn sample(ends: Ends, inner_spans: u32, pairs: [u32; 2]) -> Sample {
         hit: false,
         unknown: false,
         sampling: crate::sample::Sampling::default(),
+        path: crate::tree::Path::ROOT,
     }
 }
 

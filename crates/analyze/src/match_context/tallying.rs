@@ -1,7 +1,9 @@
 //! Tallies the samples that wait.
 
 use super::{MatchContext, Nearest};
+use crate::cells::Family;
 use crate::tally::Dropping;
+use crate::tree::Call;
 use crate::waiting::{Columns, Waiting};
 
 impl MatchContext {
@@ -62,6 +64,17 @@ impl MatchContext {
             return false;
         };
         (self.slices).keep_all(tally.row, samples.ends, values);
+        if tally.family == Some(Family::Span) {
+            for (&path, &value) in samples.paths.iter().zip(values) {
+                let call = Call {
+                    ticks: value,
+                    off_cpu: 0,
+                    is_kept: true,
+                    calls: 1,
+                };
+                self.tree.add(path, place as u32, call);
+            }
+        }
         if let Some(perturbation) = &mut self.perturbation
             && tally.can_be_slowed()
         {

@@ -274,6 +274,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
             events_span_ns: Some(2.31e9),
             descheduled: "any_deschedule".to_owned(),
         },
+        paths: Vec::new(),
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],

@@ -1,0 +1,174 @@
+//! The paths of the report, from the tree.
+
+use undertick_document::{IntervalReport, PathReport};
+use undertick_estimate::Distribution;
+use undertick_units::{Estimate, Interval};
+
+use crate::tree::{Node, Tree};
+
+/// The paths of a tree, each after the one around it, the longest first among its siblings.
+/// `intervals`: the report of each interval, by its index in the tree.
+pub(super) fn paths(
+    tree: &Tree,
+    intervals: &[IntervalReport],
+    ns_per_tick: f64,
+    knows_switches: bool,
+) -> Vec<PathReport> {
+    let nodes = tree.nodes();
+    let names = Names::new(tree, intervals, ns_per_tick);
+    let totals: Vec<Option<f64>> = nodes.iter().map(|node| names.total_ns(node)).collect();
+    let mut inside: Vec<Vec<usize>> = vec![Vec::new(); nodes.len() + 1];
+    for (at, node) in nodes.iter().enumerate() {
+        if node.figures.calls > 0 || node.figures.again > 0 {
+            inside[node.parent as usize].push(at);
+        }
+    }
+    let order = |&at: &usize| (totals[at].unwrap_or(0.0), nodes[at].figures.calls);
+    for siblings in &mut inside {
+        siblings.sort_by(|a, b| {
+            let (a, b) = (order(a), order(b));
+            b.0.total_cmp(&a.0).then(b.1.cmp(&a.1))
+        });
+    }
+    let sum = |of: &[usize]| -> Option<f64> { of.iter().map(|&at| totals[at]).sum() };
+    let whole = sum(&inside[0]);
+    // Nodes to visit, with the index of the path around each and their depth.
+    let mut open: Vec<(usize, Option<u32>, u32)> =
+        inside[0].iter().rev().map(|&at| (at, None, 0)).collect();
+    let mut paths = Vec::new();
+    while let Some((at, parent, depth)) = open.pop() {
+        let (node, total) = (&nodes[at], totals[at]);
+        let here = paths.len() as u32;
+        let children = &inside[at + 1];
+        open.extend(children.iter().rev().map(|&at| (at, Some(here), depth + 1)));
+        let figures = &node.figures;
+        let own = total.zip(sum(children)).map(|(all, inside)| all - inside);
+        paths.push(PathReport {
+            name: intervals[node.interval as usize].name.clone(),
+            parent,
+            depth,
+            calls: figures.calls,
+            recursive_calls: figures.again,
+            total: names.total(node, total),
+            self_ns: own,
+            off_cpu_ns: (knows_switches)
+                .then(|| figures.off_cpu_ticks as f64 * ns_per_tick)
+                .zip(total)
+                .map(|(off, total)| off.min(total)),
+            share: total.zip(whole.filter(|whole| *whole > 0.0)).map(|(a, b)| a / b),
+            ..names.of_samples(node)
+        });
+    }
+    paths
+}
+
+/// What the intervals know of their nodes.
+struct Names<'a> {
+    intervals: &'a [IntervalReport],
+    /// What each call has beyond its ticks, ns: costs are subtracted from these in whole ticks, and
+    /// the rest from the figures. With a sampled span it also makes up for the calls that no record
+    /// stands for. `None` where the interval has no total.
+    beyond_ticks_ns: Vec<Option<f64>>,
+    /// The number of nodes of each.
+    nodes: Vec<u32>,
+    ns_per_tick: f64,
+}
+
+impl<'a> Names<'a> {
+    fn new(tree: &Tree, intervals: &'a [IntervalReport], ns_per_tick: f64) -> Self {
+        let mut sums: Vec<(u64, i128)> = (0..intervals.len())
+            .map(|at| tree.beyond(at as u32))
+            .collect();
+        let mut nodes = vec![0; intervals.len()];
+        for node in tree.nodes() {
+            let (calls, ticks) = &mut sums[node.interval as usize];
+            *calls += node.figures.calls;
+            *ticks += node.figures.ticks + node.figures.again_ticks;
+            nodes[node.interval as usize] += 1;
+        }
+        let beyond_ticks_ns = (sums.iter().zip(intervals))
+            .map(|(&(calls, ticks), interval)| {
+                let total = interval.total_ns?;
+                Some((total - ticks as f64 * ns_per_tick) / calls.max(1) as f64)
+            })
+            .collect();
+        Self {
+            intervals,
+            beyond_ticks_ns,
+            nodes,
+            ns_per_tick,
+        }
+    }
+
+    fn total_ns(&self, node: &Node) -> Option<f64> {
+        let outer = (node.figures.calls - node.figures.again) as f64;
+        let beyond = self.beyond_ticks_ns[node.interval as usize]?;
+        Some(node.figures.ticks as f64 * self.ns_per_tick + outer * beyond)
+    }
+
+    /// The total with the interval that the clock and the cost of recording give each call.
+    fn total(&self, node: &Node, total_ns: Option<f64>) -> Option<Estimate> {
+        let interval = &self.intervals[node.interval as usize];
+        let outer = node.figures.calls - node.figures.again;
+        let each = (interval.of_this_run.as_ref())
+            .and_then(|own| own.mean.as_ref())
+            .or(interval.mean.as_ref())?;
+        let value = total_ns?;
+        let reach = |bound: Option<f64>| Some(value + (bound? - each.value) * outer as f64);
+        Some(Estimate {
+            value,
+            interval: Interval {
+                lo: reach(each.interval.lo).map(|lo| lo.max(0.0).min(value)),
+                hi: reach(each.interval.hi),
+            },
+            method: "sum of all calls".to_owned(),
+            n: outer,
+            n_effective: outer as f64,
+            notes: Vec::new(),
+            ..each.clone()
+        })
+    }
+
+    /// Quantiles and the largest of the samples.
+    fn of_samples(&self, node: &Node) -> PathReport {
+        let interval = &self.intervals[node.interval as usize];
+        let beyond = self.beyond_ticks_ns[node.interval as usize].unwrap_or(0.0);
+        let value = |estimate: Option<&Estimate>| estimate.map(|estimate| estimate.value);
+        let (median_ns, p99_ns, max_ns) = match self.nodes[node.interval as usize] {
+            1 => (
+                value(interval.median.as_ref()),
+                value(interval.quantiles.get("0.99")),
+                interval.max,
+            ),
+            _ => {
+                let ns = |ticks: f64| ticks * self.ns_per_tick + beyond;
+                let distribution = node.figures.kept.distribution();
+                (
+                    quantile(&distribution, 0.5).map(ns),
+                    quantile(&distribution, 0.99).map(ns),
+                    node.figures.most.map(|most| ns(most as f64)),
+                )
+            }
+        };
+        PathReport {
+            name: String::new(),
+            parent: None,
+            depth: 0,
+            calls: 0,
+            recursive_calls: 0,
+            total: None,
+            self_ns: None,
+            off_cpu_ns: None,
+            share: None,
+            median_ns,
+            p99_ns,
+            max_ns,
+        }
+    }
+}
+
+/// The middle of the bin that the quantile lies in.
+fn quantile(of: &Distribution, p: f64) -> Option<f64> {
+    let rank = (p * of.n() as f64).ceil() as u64;
+    Some(of.at_rank(rank.clamp(1, of.n().max(1)))?.middle())
+}

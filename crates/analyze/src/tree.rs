@@ -1,0 +1,298 @@
+//! Spans by path: which spans lay around each, from the outermost on.
+//!
+//! A node of the tree stands for all spans of one name with the same names around them, in all
+//! threads. A span inside a span of the same name belongs to the outer one's node: its calls are
+//! counted there, and its time is part of the outer one's already.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+use undertick_estimate::SignedHistogram;
+
+/// Bins per octave of a node's samples, as a power of two: 1.6 % of a value.
+pub(crate) const BITS: u32 = 6;
+/// Most nodes, 20 KiB each at most; spans on further paths are counted, and their time is in the
+/// self time of the spans around them.
+pub(crate) const MOST_PATHS: usize = 4096;
+/// Entries of the table of recent children.
+const RECENT: usize = 1024;
+
+/// Where an open span lies in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Path(u32);
+
+impl Path {
+    /// Outside all spans.
+    pub(crate) const ROOT: Self = Self(0);
+    /// Mark of a span inside a span of its own node.
+    const AGAIN: u32 = 1 << 31;
+    /// There was no room for its node.
+    const NOWHERE: Self = Self(Self::AGAIN - 1);
+
+    fn node(self) -> u32 {
+        self.0 & !Self::AGAIN
+    }
+
+    fn is_again(self) -> bool {
+        self.0 & Self::AGAIN != 0
+    }
+}
+
+/// What is known of the spans of one node.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Figures {
+    /// Executions, of sampled spans also those that were not recorded.
+    pub(crate) calls: u64,
+    /// Calls inside a call of the same node.
+    pub(crate) again: u64,
+    /// Time of all calls, compensated and without that of disturbances, ticks; those inside a call
+    /// of the same node are left out.
+    pub(crate) ticks: i128,
+    /// Time of the calls that were left out.
+    pub(crate) again_ticks: i128,
+    /// The part of `ticks` for which the thread was off the CPU.
+    pub(crate) off_cpu_ticks: i128,
+    /// The largest of the samples behind the figures of its interval.
+    pub(crate) most: Option<i64>,
+    /// Samples behind the figures of its interval.
+    pub(crate) kept: SignedHistogram<BITS>,
+}
+
+impl Figures {
+    fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.again += other.again;
+        self.ticks += other.ticks;
+        self.again_ticks += other.again_ticks;
+        self.off_cpu_ticks += other.off_cpu_ticks;
+        self.most = self.most.max(other.most);
+        self.kept.merge(&other.kept);
+    }
+}
+
+/// A call of a span, or several alike.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    /// Its time, compensated and without that of disturbances.
+    pub(crate) ticks: i64,
+    /// Time for which its thread was off the CPU, ticks.
+    pub(crate) off_cpu: i128,
+    /// Whether it is behind the figures of its interval.
+    pub(crate) is_kept: bool,
+    /// The number of calls that it stands for.
+    pub(crate) calls: u64,
+}
+
+/// Spans of one name with the same names around them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Node {
+    /// The node around it; 0: none.
+    pub(crate) parent: u32,
+    pub(crate) interval: u32,
+    pub(crate) figures: Figures,
+}
+
+/// A child that was looked up.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    parent: u32,
+    interval: u32,
+    path: Path,
+}
+
+const NO_CHILD: Recent = Recent {
+    parent: u32::MAX,
+    interval: u32::MAX,
+    path: Path::ROOT,
+};
+
+/// Children that were looked up, each at its [`slot`].
+#[derive(Clone, Debug)]
+struct RecentChildren(Box<[Recent; RECENT]>);
+
+impl Default for RecentChildren {
+    fn default() -> Self {
+        Self(Box::new([NO_CHILD; RECENT]))
+    }
+}
+
+/// All nodes; each comes after the node around it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    children: HashMap<(u32, u32), Path>,
+    recent: RecentChildren,
+    beyond: Beyond,
+}
+
+/// Calls for whose nodes there was no room, and their time, ticks, by interval.
+type Beyond = BTreeMap<u32, (u64, i128)>;
+
+/// The nodes of a shard, as they are sent to the process that merges them.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TreeOf {
+    nodes: Vec<Node>,
+    beyond: Beyond,
+}
+
+impl Tree {
+    /// The place of a span of `interval` that begins inside `around`.
+    #[inline]
+    pub(crate) fn child(&mut self, around: Path, interval: u32) -> Path {
+        self.child_if(true, around, interval)
+    }
+
+    /// As [`Self::child`] if a span begins here, otherwise [`Path::ROOT`]; which of the two it is
+    /// need not be predictable.
+    #[inline]
+    pub(crate) fn child_if(&mut self, begins: bool, around: Path, interval: u32) -> Path {
+        let parent = around.node();
+        let known = self.recent.0[slot(parent, interval)];
+        if begins & ((known.parent ^ parent) | (known.interval ^ interval) != 0) {
+            return self.find(parent, interval);
+        }
+        Path(known.path.0 * u32::from(begins))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&mut self, parent: u32, interval: u32) -> Path {
+        let path = match self.children.get(&(parent, interval)) {
+            Some(&path) => path,
+            None => self.add_child(parent, interval),
+        };
+        self.recent.0[slot(parent, interval)] = Recent {
+            parent,
+            interval,
+            path,
+        };
+        path
+    }
+
+    fn add_child(&mut self, parent: u32, interval: u32) -> Path {
+        if Path(parent) == Path::NOWHERE {
+            return Path::NOWHERE;
+        }
+        let mut around = parent;
+        let outer = std::iter::from_fn(|| {
+            let here = around.checked_sub(1)?;
+            let node = &self.nodes[here as usize];
+            let found = (around, node.interval);
+            around = node.parent;
+            Some(found)
+        })
+        .find(|&(_, of)| of == interval);
+        let path = match outer {
+            Some((node, _)) => Path(node | Path::AGAIN),
+            None if self.nodes.len() >= MOST_PATHS => return Path::NOWHERE,
+            None => {
+                self.nodes.push(Node {
+                    parent,
+                    interval,
+                    figures: Figures::default(),
+                });
+                Path(self.nodes.len() as u32)
+            }
+        };
+        self.children.insert((parent, interval), path);
+        path
+    }
+
+    /// Adds a call of a span.
+    #[inline]
+    pub(crate) fn add(&mut self, path: Path, interval: u32, call: Call) {
+        let Call {
+            ticks,
+            off_cpu,
+            is_kept,
+            calls,
+        } = call;
+        let all = i128::from(ticks) * i128::from(calls);
+        let Some(node) = (path.node().checked_sub(1)).and_then(|at| self.nodes.get_mut(at as usize))
+        else {
+            return add_beyond(&mut self.beyond, interval, (calls, all));
+        };
+        let figures = &mut node.figures;
+        figures.calls += calls;
+        if path.is_again() {
+            figures.again += calls;
+            figures.again_ticks += all;
+        } else {
+            figures.ticks += all;
+            figures.off_cpu_ticks += off_cpu;
+        }
+        if is_kept {
+            figures.kept.record(ticks);
+            figures.most = figures.most.max(Some(ticks));
+        }
+    }
+
+    /// Forgets all figures.
+    pub(crate) fn restart(&mut self) {
+        (self.nodes.iter_mut()).for_each(|node| node.figures = Figures::default());
+        self.beyond.clear();
+    }
+
+    pub(crate) fn take(self) -> TreeOf {
+        TreeOf {
+            nodes: self.nodes,
+            beyond: self.beyond,
+        }
+    }
+
+    /// Merges the nodes of a shard; `here` gives the index here of one of its intervals.
+    pub(crate) fn merge(&mut self, other: TreeOf, here: impl Fn(u32) -> Option<u32>) {
+        for (interval, more) in other.beyond {
+            if let Some(interval) = here(interval) {
+                add_beyond(&mut self.beyond, interval, more);
+            }
+        }
+        let mut paths = vec![Path::ROOT];
+        for node in other.nodes {
+            let around = paths.get(node.parent as usize).copied();
+            let interval = here(node.interval);
+            let path = match (around, interval) {
+                (Some(around), Some(interval)) => self.child(around, interval),
+                _ => Path::NOWHERE,
+            };
+            paths.push(path);
+            let ours = (path.node().checked_sub(1)).and_then(|at| self.nodes.get_mut(at as usize));
+            match (ours, interval) {
+                (Some(ours), _) => ours.figures.merge(&node.figures),
+                (None, Some(interval)) => {
+                    let theirs = &node.figures;
+                    let all = (theirs.calls, theirs.ticks + theirs.again_ticks);
+                    add_beyond(&mut self.beyond, interval, all);
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// Its nodes, each after the one around it.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The calls of an interval for whose nodes there was no room, and their time, ticks.
+    pub(crate) fn beyond(&self, interval: u32) -> (u64, i128) {
+        self.beyond.get(&interval).copied().unwrap_or_default()
+    }
+}
+
+#[cold]
+fn add_beyond(beyond: &mut Beyond, interval: u32, (calls, ticks): (u64, i128)) {
+    let entry = beyond.entry(interval).or_default();
+    entry.0 += calls;
+    entry.1 += ticks;
+}
+
+/// The entry of the table of recent children.
+#[inline]
+fn slot(parent: u32, interval: u32) -> usize {
+    let mixed = (parent ^ interval.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
+    (mixed >> 16) as usize % RECENT
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! Spans by path, against programs that know what they did.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use support::*;
+use undertick_analyze::runs::{Run, combine};
+use undertick_document::{PathReport, Report};
+
+/// What a program did on one path.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Done {
+    calls: u64,
+    recursive: u64,
+    /// Without recursive calls.
+    total: i64,
+    own: i64,
+    longest: i64,
+}
+
+/// A program that calls at random, and keeps the account itself.
+struct Program {
+    chance: ChaCha8Rng,
+    now: i64,
+    ring: i32,
+    rows: Vec<Row>,
+    done: BTreeMap<Vec<i32>, Done>,
+}
+
+impl Program {
+    fn new(seed: u64) -> Self {
+        Self {
+            chance: ChaCha8Rng::seed_from_u64(seed),
+            now: 0,
+            ring: 0,
+            rows: Vec::new(),
+            done: BTreeMap::new(),
+        }
+    }
+
+    fn work(&mut self) -> i64 {
+        let ticks = self.chance.random_range(1..50);
+        self.now += ticks;
+        ticks
+    }
+
+    /// Calls an event at random; `around` are the events of the open calls.
+    fn call(&mut self, around: &[i32]) -> i64 {
+        let event = self.chance.random_range(1..6);
+        let from = self.now;
+        self.rows.push(begin(from, event).on(self.ring));
+        let mut names = around.to_vec();
+        names.push(event);
+        let mut own = self.work();
+        while names.len() < 7 && self.chance.random_bool(0.4) {
+            self.call(&names);
+            own += self.work();
+        }
+        self.rows.push(end(self.now, event).on(self.ring));
+        let took = self.now - from;
+        self.account(around, event, took, own);
+        took
+    }
+
+    /// A call inside a call of the same event belongs to that one's path, and so does what is
+    /// called there.
+    fn account(&mut self, around: &[i32], event: i32, took: i64, own: i64) {
+        let mut path: Vec<i32> = Vec::new();
+        for &name in around {
+            match path.iter().position(|&outer| outer == name) {
+                Some(at) => path.truncate(at + 1),
+                None => path.push(name),
+            }
+        }
+        let outer = path.iter().position(|&outer| outer == event);
+        let caller = path.clone();
+        match outer {
+            Some(at) => path.truncate(at + 1),
+            None => path.push(event),
+        }
+        let done = self.done.entry(path).or_default();
+        done.calls += 1;
+        done.longest = done.longest.max(took);
+        match outer {
+            None => {
+                done.total += took;
+                done.own += took;
+                if let Some(caller) = self.done.get_mut(&caller).or(None) {
+                    caller.own -= took;
+                } else if !caller.is_empty() {
+                    self.done.entry(caller).or_default().own -= took;
+                }
+            }
+            Some(_) => done.recursive += 1,
+        }
+        let _ = own;
+    }
+}
+
+fn paths(report: &Report) -> BTreeMap<Vec<i32>, &PathReport> {
+    let mut names: Vec<Vec<i32>> = Vec::new();
+    let mut found = BTreeMap::new();
+    for (at, path) in report.paths.iter().enumerate() {
+        let mut name = path.parent.map_or_else(Vec::new, |outer| names[outer as usize].clone());
+        assert_eq!(name.len(), path.depth as usize, "{at}");
+        name.push(path.name.strip_prefix("event ").unwrap().parse().unwrap());
+        names.push(name.clone());
+        assert!(found.insert(name, path).is_none(), "a path comes twice");
+    }
+    found
+}
+
+#[track_caller]
+fn assert_done(report: &Report, done: &BTreeMap<Vec<i32>, Done>) {
+    let found = paths(report);
+    assert_eq!(found.keys().collect::<Vec<_>>(), done.keys().collect::<Vec<_>>());
+    for (path, done) in done {
+        let report = found[path];
+        let said = Done {
+            calls: report.calls,
+            recursive: report.recursive_calls,
+            total: report.total.as_ref().unwrap().value.round() as i64,
+            own: report.self_ns.unwrap().round() as i64,
+            longest: report.max_ns.unwrap().round() as i64,
+        };
+        assert_eq!(said, *done, "{path:?}");
+    }
+}
+
+#[test]
+fn paths_are_what_the_program_did() {
+    for seed in 0..40 {
+        let mut program = Program::new(seed);
+        for ring in 0..4 {
+            program.ring = ring;
+            for _ in 0..20 {
+                program.call(&[]);
+            }
+        }
+        assert!(program.done.values().any(|done| done.recursive > 0) || seed > 0);
+        let report = plain(&program.rows);
+        assert_done(&report, &program.done);
+        // Siblings come in the order of their totals, the longest first.
+        let total = |path: &PathReport| path.total.as_ref().unwrap().value;
+        for (i, a) in report.paths.iter().enumerate() {
+            for b in &report.paths[i + 1..] {
+                assert!(a.parent != b.parent || total(a) >= total(b));
+            }
+        }
+        let shares: f64 = (report.paths.iter())
+            .filter(|path| path.parent.is_none())
+            .map(|path| path.share.unwrap())
+            .sum();
+        assert!((shares - 1.0).abs() < 1e-9);
+    }
+}
+
+/// Several runs: calls and times of all of them together.
+#[test]
+fn runs_add_up() {
+    let mut done = BTreeMap::<Vec<i32>, Done>::new();
+    let runs: Vec<Run> = (0..5)
+        .map(|seed| {
+            let mut program = Program::new(100 + seed);
+            (0..30).for_each(|_| drop(program.call(&[])));
+            for (path, more) in &program.done {
+                let all = done.entry(path.clone()).or_default();
+                all.calls += more.calls;
+                all.recursive += more.recursive;
+                all.total += more.total;
+                all.own += more.own;
+                all.longest = all.longest.max(more.longest);
+            }
+            Run {
+                name: format!("run {seed}"),
+                report: plain(&program.rows),
+            }
+        })
+        .collect();
+    assert_done(&combine(&runs, 0.95).unwrap(), &done);
+}

@@ -1,0 +1,43 @@
+//! Spans by path: the call tree of a recording.
+
+use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
+
+/// The spans of one name with the same names around them, in all threads together. A census: its
+/// figures are those of this recording, not estimates for another one.
+///
+/// A span inside a span of the same name, however far inside, belongs to the outer one's path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathReport {
+    /// Name of its innermost span.
+    pub name: String,
+    /// Index of the path around it in [`Report::paths`](super::Report::paths); `null`: it is
+    /// outermost.
+    pub parent: Option<u32>,
+    /// Number of paths around it.
+    pub depth: u32,
+    /// Number of calls, dropped samples included; of sampled spans also those that were not
+    /// recorded.
+    pub calls: u64,
+    /// The calls among them that lie inside another call of the same path.
+    pub recursive_calls: u64,
+    /// Time of all calls, ns, compensated and without the known time of disturbances; that of
+    /// recursive calls is contained once. Its interval is that of the clock and of the cost of
+    /// recording. `null` where the sum cannot be true.
+    pub total: Option<Estimate>,
+    /// The part of the total that lies in no span inside, ns. `null` where what was subtracted for
+    /// recording exceeds it.
+    pub self_ns: Option<f64>,
+    /// The part of the total for which its thread waited, slept or had yielded, ns; `null` where no
+    /// kernel events show it.
+    pub off_cpu_ns: Option<f64>,
+    /// Share of the total in that of all outermost spans; `null` where either is unknown.
+    pub share: Option<f64>,
+    /// Median of the samples, ns, compensated. Where a name has several paths it is exact to
+    /// 0.8 %.
+    pub median_ns: Option<f64>,
+    /// 99 % quantile of the samples, ns, likewise.
+    pub p99_ns: Option<f64>,
+    /// Largest sample, ns, compensated.
+    pub max_ns: Option<f64>,
+}

@@ -1,0 +1,133 @@
+//! The first screen: where the time went, how sure that is, and why it varies, in at most
+//! [`MOST_LINES`] lines.
+
+mod findings;
+mod tree;
+
+use undertick_document::{Report, figures, without_impossible};
+
+use crate::remarks;
+use crate::text::{clean, shorten, wrap};
+
+/// Most lines of an overview, however much was recorded.
+const MOST_LINES: usize = 40;
+/// Most rows of its table.
+const MOST_ROWS: usize = 14;
+/// Most sentences.
+const MOST_FINDINGS: usize = 5;
+
+/// Which spans an overview lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spans {
+    /// By path: each below the one around it.
+    Tree,
+    /// By name.
+    Flat,
+}
+
+/// The first screen of a report, within `columns`. Ends with a line break.
+#[must_use]
+pub fn overview(report: &Report, spans: Spans, columns: usize) -> String {
+    let report = &without_impossible(report.clone());
+    let columns = columns.max(super::FEWEST_COLUMNS);
+    let mut lines = vec![wrap(&heading(report), columns, 2), String::new()];
+    let table = tree::table(report, spans, MOST_ROWS, columns);
+    if table.is_empty() {
+        let nothing = "Nothing in the trace has a start and an end.";
+        lines.push(wrap(nothing, columns, 2));
+    }
+    lines.extend(table);
+    let findings = findings::findings(report);
+    if !findings.is_empty() {
+        lines.push(String::new());
+    }
+    for finding in findings.iter().take(MOST_FINDINGS) {
+        lines.push(wrap(finding, columns, 2));
+    }
+    lines.push(String::new());
+    lines.push(wrap(&sureness(report), columns, 2));
+    lines.push(wrap(&more(report), columns, 2));
+    let mut screen = lines.join("\n").replace('\u{a0}', " ");
+    screen.push('\n');
+    screen
+}
+
+/// What was recorded, in a sentence.
+fn heading(report: &Report) -> String {
+    let trace = &report.trace;
+    let program = trace.command.first().map_or("a trace", |program| {
+        program.rsplit('/').next().unwrap_or(program)
+    });
+    let mut parts = Vec::new();
+    if let Some(runs) = report.runs {
+        parts.push(remarks::number_of(runs, "run"));
+    }
+    if let Some(ns) = trace.events_span_ns {
+        parts.push(figures::duration(ns));
+    }
+    let threads = remarks::number_of(trace.threads, "thread");
+    parts.push(match trace.processes {
+        0 | 1 => threads,
+        n => format!("{threads} in {}", remarks::number_of(n, "process")),
+    });
+    parts.push(format!("{} events", figures::short_count(trace.events)));
+    parts.push(match trace.lost {
+        0 => "none lost".to_owned(),
+        lost => format!("{} LOST", figures::short_count(lost)),
+    });
+    parts.push(format!(
+        "clock {} {}",
+        clean(&trace.clock.name),
+        figures::duration(trace.clock.granularity_ns)
+    ));
+    format!("{}: {}", shorten(&clean(program), 40), parts.join(", "))
+}
+
+/// Which question the figures answer.
+fn sureness(report: &Report) -> String {
+    let within = (report.paths.iter())
+        .filter(|path| path.parent.is_none())
+        .filter_map(|path| path.total.as_ref())
+        .fold((0.0, 0.0), |(sum, half), total| {
+            let own = total.interval.half_width().unwrap_or(0.0);
+            (sum + total.value, half + own)
+        });
+    let exact = match within {
+        (sum, half) if sum > 0.0 && half > 0.01 * sum => {
+            format!("within {}", figures::per_cent(half / sum))
+        }
+        (sum, _) if sum > 0.0 => "within 1 %".to_owned(),
+        _ => "as the clock showed them".to_owned(),
+    };
+    let another = match report.runs {
+        Some(runs) if runs > 1 => {
+            "What a repetition gives, with intervals: --full.".to_owned()
+        }
+        _ => "What another run would give is not known from one: record --runs 5.".to_owned(),
+    };
+    format!("These figures are of this recording, {exact}. {another}")
+}
+
+/// Where more is.
+fn more(report: &Report) -> String {
+    let hidden = match report.warnings.len() {
+        0 => String::new(),
+        1 => " (1 warning)".to_owned(),
+        n => format!(" ({n} warnings)"),
+    };
+    format!("More: --full{hidden}, --flat, --html FILE, --json; every span as a row: --spans")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts of a fixed number of lines leave room for the others.
+    #[test]
+    fn the_parts_fit_on_a_screen() {
+        let of_heading = 3;
+        let of_table = MOST_ROWS + 3;
+        let of_findings = 2 * MOST_FINDINGS + 1;
+        assert!(of_heading + of_table + of_findings + 5 <= MOST_LINES);
+    }
+}
