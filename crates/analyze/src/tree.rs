@@ -1,8 +1,9 @@
 //! Spans by path: which spans lay around each, from the outermost on.
 //!
 //! A node of the tree stands for all spans of one name with the same names around them, in all
-//! threads. A span inside a span of the same name belongs to the outer one's node: its calls are
-//! counted there, and its time is part of the outer one's already.
+//! threads. A span inside a span of the same name belongs to the outer one's node, and so do the
+//! spans inside it. It has a node all the same, an alias of the outer one's, because its time is
+//! part of the outer one's already.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,24 +18,28 @@ pub(crate) const MOST_PATHS: usize = 4096;
 /// Entries of the table of recent children.
 const RECENT: usize = 1024;
 
-/// Where an open span lies in the tree.
+/// Where an open span lies in the tree: in the low half its node, in the high half the one that this
+/// is an alias of, or itself. Nodes are numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Path(u32);
 
 impl Path {
     /// Outside all spans.
     pub(crate) const ROOT: Self = Self(0);
-    /// Mark of a span inside a span of its own node.
-    const AGAIN: u32 = 1 << 31;
     /// There was no room for its node.
-    const NOWHERE: Self = Self(Self::AGAIN - 1);
+    const NOWHERE: Self = Self(u32::MAX);
 
-    fn node(self) -> u32 {
-        self.0 & !Self::AGAIN
+    fn new(node: u32, alias_of: u32) -> Self {
+        Self(node | alias_of << 16)
     }
 
-    fn is_again(self) -> bool {
-        self.0 & Self::AGAIN != 0
+    fn node(self) -> u32 {
+        self.0 & 0xffff
+    }
+
+    /// The node that the spans inside have around them.
+    fn around(self) -> u32 {
+        self.0 >> 16
     }
 }
 
@@ -43,13 +48,8 @@ impl Path {
 pub(crate) struct Figures {
     /// Executions, of sampled spans also those that were not recorded.
     pub(crate) calls: u64,
-    /// Calls inside a call of the same node.
-    pub(crate) again: u64,
-    /// Time of all calls, compensated and without that of disturbances, ticks; those inside a call
-    /// of the same node are left out.
+    /// Time of all calls, compensated and without that of disturbances, ticks.
     pub(crate) ticks: i128,
-    /// Time of the calls that were left out.
-    pub(crate) again_ticks: i128,
     /// The part of `ticks` for which the thread was off the CPU.
     pub(crate) off_cpu_ticks: i128,
     /// The largest of the samples behind the figures of its interval.
@@ -59,11 +59,9 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
-        self.again += other.again;
         self.ticks += other.ticks;
-        self.again_ticks += other.again_ticks;
         self.off_cpu_ticks += other.off_cpu_ticks;
         self.most = self.most.max(other.most);
         self.kept.merge(&other.kept);
@@ -86,8 +84,10 @@ pub(crate) struct Call {
 /// Spans of one name with the same names around them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Node {
-    /// The node around it; 0: none.
+    /// The node around it, which is no alias; 0: none.
     pub(crate) parent: u32,
+    /// The node that it is an alias of; itself if it is none.
+    pub(crate) alias_of: u32,
     pub(crate) interval: u32,
     pub(crate) figures: Figures,
 }
@@ -146,7 +146,7 @@ impl Tree {
     /// need not be predictable.
     #[inline]
     pub(crate) fn child_if(&mut self, begins: bool, around: Path, interval: u32) -> Path {
-        let parent = around.node();
+        let parent = around.around();
         let known = self.recent.0[slot(parent, interval)];
         if begins & ((known.parent ^ parent) | (known.interval ^ interval) != 0) {
             return self.find(parent, interval);
@@ -170,7 +170,7 @@ impl Tree {
     }
 
     fn add_child(&mut self, parent: u32, interval: u32) -> Path {
-        if Path(parent) == Path::NOWHERE {
+        if parent == Path::NOWHERE.around() || self.nodes.len() >= MOST_PATHS {
             return Path::NOWHERE;
         }
         let mut around = parent;
@@ -182,18 +182,15 @@ impl Tree {
             Some(found)
         })
         .find(|&(_, of)| of == interval);
-        let path = match outer {
-            Some((node, _)) => Path(node | Path::AGAIN),
-            None if self.nodes.len() >= MOST_PATHS => return Path::NOWHERE,
-            None => {
-                self.nodes.push(Node {
-                    parent,
-                    interval,
-                    figures: Figures::default(),
-                });
-                Path(self.nodes.len() as u32)
-            }
-        };
+        let node = self.nodes.len() as u32 + 1;
+        let alias_of = outer.map_or(node, |(outer, _)| outer);
+        self.nodes.push(Node {
+            parent,
+            alias_of,
+            interval,
+            figures: Figures::default(),
+        });
+        let path = Path::new(node, alias_of);
         self.children.insert((parent, interval), path);
         path
     }
@@ -214,13 +211,8 @@ impl Tree {
         };
         let figures = &mut node.figures;
         figures.calls += calls;
-        if path.is_again() {
-            figures.again += calls;
-            figures.again_ticks += all;
-        } else {
-            figures.ticks += all;
-            figures.off_cpu_ticks += off_cpu;
-        }
+        figures.ticks += all;
+        figures.off_cpu_ticks += off_cpu;
         if is_kept {
             figures.kept.record(ticks);
             figures.most = figures.most.max(Some(ticks));
@@ -260,8 +252,7 @@ impl Tree {
             match (ours, interval) {
                 (Some(ours), _) => ours.figures.merge(&node.figures),
                 (None, Some(interval)) => {
-                    let theirs = &node.figures;
-                    let all = (theirs.calls, theirs.ticks + theirs.again_ticks);
+                    let all = (node.figures.calls, node.figures.ticks);
                     add_beyond(&mut self.beyond, interval, all);
                 }
                 (None, None) => {}

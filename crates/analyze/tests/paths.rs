@@ -49,7 +49,7 @@ impl Program {
     }
 
     /// Calls an event at random; `around` are the events of the open calls.
-    fn call(&mut self, around: &[i32]) -> i64 {
+    fn call(&mut self, around: &[i32]) {
         let event = self.chance.random_range(1..6);
         let from = self.now;
         self.rows.push(begin(from, event).on(self.ring));
@@ -61,43 +61,27 @@ impl Program {
             own += self.work();
         }
         self.rows.push(end(self.now, event).on(self.ring));
-        let took = self.now - from;
-        self.account(around, event, took, own);
-        took
+        self.account(&names, self.now - from, own);
     }
 
     /// A call inside a call of the same event belongs to that one's path, and so does what is
     /// called there.
-    fn account(&mut self, around: &[i32], event: i32, took: i64, own: i64) {
-        let mut path: Vec<i32> = Vec::new();
-        for &name in around {
-            match path.iter().position(|&outer| outer == name) {
+    fn account(&mut self, names: &[i32], took: i64, own: i64) {
+        let (mut path, mut is_recursive): (Vec<i32>, bool) = (Vec::new(), false);
+        for name in names {
+            let outer = path.iter().position(|other| other == name);
+            is_recursive = outer.is_some();
+            match outer {
                 Some(at) => path.truncate(at + 1),
-                None => path.push(name),
+                None => path.push(*name),
             }
-        }
-        let outer = path.iter().position(|&outer| outer == event);
-        let caller = path.clone();
-        match outer {
-            Some(at) => path.truncate(at + 1),
-            None => path.push(event),
         }
         let done = self.done.entry(path).or_default();
         done.calls += 1;
+        done.recursive += u64::from(is_recursive);
         done.longest = done.longest.max(took);
-        match outer {
-            None => {
-                done.total += took;
-                done.own += took;
-                if let Some(caller) = self.done.get_mut(&caller).or(None) {
-                    caller.own -= took;
-                } else if !caller.is_empty() {
-                    self.done.entry(caller).or_default().own -= took;
-                }
-            }
-            Some(_) => done.recursive += 1,
-        }
-        let _ = own;
+        done.total += if is_recursive { 0 } else { took };
+        done.own += own;
     }
 }
 
@@ -166,7 +150,7 @@ fn runs_add_up() {
     let runs: Vec<Run> = (0..5)
         .map(|seed| {
             let mut program = Program::new(100 + seed);
-            (0..30).for_each(|_| drop(program.call(&[])));
+            (0..30).for_each(|_| program.call(&[]));
             for (path, more) in &program.done {
                 let all = done.entry(path.clone()).or_default();
                 all.calls += more.calls;

@@ -4,7 +4,7 @@ use undertick_document::{IntervalReport, PathReport};
 use undertick_estimate::Distribution;
 use undertick_units::{Estimate, Interval};
 
-use crate::tree::{Node, Tree};
+use crate::tree::{Figures, Node, Tree};
 
 /// The paths of a tree, each after the one around it, the longest first among its siblings.
 /// `intervals`: the report of each interval, by its index in the tree.
@@ -17,9 +17,22 @@ pub(super) fn paths(
     let nodes = tree.nodes();
     let names = Names::new(tree, intervals, ns_per_tick);
     let totals: Vec<Option<f64>> = nodes.iter().map(|node| names.total_ns(node)).collect();
+    // Recursive calls go to the node that theirs are aliases of.
+    let mut all: Vec<Figures> = nodes.iter().map(|node| node.figures.clone()).collect();
+    let mut own: Vec<Option<f64>> = totals.clone();
     let mut inside: Vec<Vec<usize>> = vec![Vec::new(); nodes.len() + 1];
     for (at, node) in nodes.iter().enumerate() {
-        if node.figures.calls > 0 || node.figures.again > 0 {
+        let outer = node.alias_of as usize - 1;
+        if outer != at {
+            all[outer].merge(&node.figures);
+            own[outer] = own[outer].zip(totals[at]).map(|(own, more)| own + more);
+        }
+        if let Some(around) = (node.parent as usize).checked_sub(1) {
+            own[around] = own[around].zip(totals[at]).map(|(own, inner)| own - inner);
+        }
+    }
+    for (at, node) in nodes.iter().enumerate() {
+        if node.alias_of as usize == at + 1 && all[at].calls > 0 {
             inside[node.parent as usize].push(at);
         }
     }
@@ -41,22 +54,20 @@ pub(super) fn paths(
         let here = paths.len() as u32;
         let children = &inside[at + 1];
         open.extend(children.iter().rev().map(|&at| (at, Some(here), depth + 1)));
-        let figures = &node.figures;
-        let own = total.zip(sum(children)).map(|(all, inside)| all - inside);
         paths.push(PathReport {
             name: intervals[node.interval as usize].name.clone(),
             parent,
             depth,
-            calls: figures.calls,
-            recursive_calls: figures.again,
+            calls: all[at].calls,
+            recursive_calls: all[at].calls - node.figures.calls,
             total: names.total(node, total),
-            self_ns: own,
+            self_ns: own[at],
             off_cpu_ns: (knows_switches)
-                .then(|| figures.off_cpu_ticks as f64 * ns_per_tick)
+                .then(|| node.figures.off_cpu_ticks as f64 * ns_per_tick)
                 .zip(total)
                 .map(|(off, total)| off.min(total)),
             share: total.zip(whole.filter(|whole| *whole > 0.0)).map(|(a, b)| a / b),
-            ..names.of_samples(node)
+            ..names.of_samples(node.interval as usize, &all[at])
         });
     }
     paths
@@ -80,11 +91,11 @@ impl<'a> Names<'a> {
             .map(|at| tree.beyond(at as u32))
             .collect();
         let mut nodes = vec![0; intervals.len()];
-        for node in tree.nodes() {
+        for (node, at) in tree.nodes().iter().zip(1..) {
             let (calls, ticks) = &mut sums[node.interval as usize];
             *calls += node.figures.calls;
-            *ticks += node.figures.ticks + node.figures.again_ticks;
-            nodes[node.interval as usize] += 1;
+            *ticks += node.figures.ticks;
+            nodes[node.interval as usize] += u32::from(node.alias_of == at);
         }
         let beyond_ticks_ns = (sums.iter().zip(intervals))
             .map(|(&(calls, ticks), interval)| {
@@ -101,15 +112,15 @@ impl<'a> Names<'a> {
     }
 
     fn total_ns(&self, node: &Node) -> Option<f64> {
-        let outer = (node.figures.calls - node.figures.again) as f64;
+        let calls = node.figures.calls as f64;
         let beyond = self.beyond_ticks_ns[node.interval as usize]?;
-        Some(node.figures.ticks as f64 * self.ns_per_tick + outer * beyond)
+        Some(node.figures.ticks as f64 * self.ns_per_tick + calls * beyond)
     }
 
     /// The total with the interval that the clock and the cost of recording give each call.
     fn total(&self, node: &Node, total_ns: Option<f64>) -> Option<Estimate> {
         let interval = &self.intervals[node.interval as usize];
-        let outer = node.figures.calls - node.figures.again;
+        let outer = node.figures.calls;
         let each = (interval.of_this_run.as_ref())
             .and_then(|own| own.mean.as_ref())
             .or(interval.mean.as_ref())?;
@@ -130,11 +141,11 @@ impl<'a> Names<'a> {
     }
 
     /// Quantiles and the largest of the samples.
-    fn of_samples(&self, node: &Node) -> PathReport {
-        let interval = &self.intervals[node.interval as usize];
-        let beyond = self.beyond_ticks_ns[node.interval as usize].unwrap_or(0.0);
+    fn of_samples(&self, place: usize, figures: &Figures) -> PathReport {
+        let interval = &self.intervals[place];
+        let beyond = self.beyond_ticks_ns[place].unwrap_or(0.0);
         let value = |estimate: Option<&Estimate>| estimate.map(|estimate| estimate.value);
-        let (median_ns, p99_ns, max_ns) = match self.nodes[node.interval as usize] {
+        let (median_ns, p99_ns, max_ns) = match self.nodes[place] {
             1 => (
                 value(interval.median.as_ref()),
                 value(interval.quantiles.get("0.99")),
@@ -142,11 +153,11 @@ impl<'a> Names<'a> {
             ),
             _ => {
                 let ns = |ticks: f64| ticks * self.ns_per_tick + beyond;
-                let distribution = node.figures.kept.distribution();
+                let distribution = figures.kept.distribution();
                 (
                     quantile(&distribution, 0.5).map(ns),
                     quantile(&distribution, 0.99).map(ns),
-                    node.figures.most.map(|most| ns(most as f64)),
+                    figures.most.map(|most| ns(most as f64)),
                 )
             }
         };

@@ -28,10 +28,12 @@ fn a_span_inside_one_of_its_name_belongs_to_the_outer_node() {
     assert_eq!(tree.child(a, 3), below);
     tree.add(again, 1, call(10));
     tree.add(a, 1, call(100));
-    assert_eq!(calls(&tree), [(0, 1, 2, 100), (1, 2, 0, 0), (1, 3, 0, 0)]);
-    let figures = &tree.nodes()[0].figures;
-    assert_eq!((figures.again, figures.again_ticks), (1, 10));
-    assert_eq!(figures.kept.n(), 2);
+    assert_eq!(
+        calls(&tree),
+        [(0, 1, 1, 100), (1, 2, 0, 0), (2, 1, 1, 10), (1, 3, 0, 0)]
+    );
+    let aliases: Vec<u32> = tree.nodes().iter().map(|node| node.alias_of).collect();
+    assert_eq!(aliases, [1, 2, 1, 4]);
 }
 
 #[test]
