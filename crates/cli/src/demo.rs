@@ -63,6 +63,8 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         compensate: "auto".to_owned(),
         second: None,
         spans: false,
+        flat: false,
+        full: false,
         html: Some(html.clone()),
         json: arguments.json,
     })?;

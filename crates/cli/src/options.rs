@@ -58,6 +58,12 @@ pub struct Report {
     /// Also store the intervals, as Parquet in NAME.ut/spans, one row each
     #[arg(long)]
     pub spans: bool,
+    /// List spans by name, not by path
+    #[arg(long)]
+    pub flat: bool,
+    /// Everything that is known: intervals of the figures, evidence, distributions, notes, warnings
+    #[arg(long, conflicts_with = "flat")]
+    pub full: bool,
     /// One JSON document on standard output, nothing else
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,6 @@
 //! Functions that the commands share: printing a document, Ctrl-C, levels.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -33,6 +33,15 @@ pub fn print(text: &str) -> Result<u8, Failure> {
         }),
         _ => Ok(0),
     }
+}
+
+/// Columns of the terminal that standard output is, or 100 where it is none.
+pub fn columns() -> usize {
+    const USUAL: usize = 100;
+    let is_terminal = std::io::stdout().is_terminal();
+    (is_terminal.then(crossterm::terminal::size))
+        .and_then(Result::ok)
+        .map_or(USUAL, |(columns, _)| usize::from(columns))
 }
 
 /// Maximum number of characters of an error's line.

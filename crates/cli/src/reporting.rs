@@ -41,7 +41,14 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
         })?;
     }
     output::document(arguments.json, &report, || {
-        terminal::render(&report, terminal::Options::default())
+        let spans = match arguments.flat {
+            true => terminal::Spans::Flat,
+            false => terminal::Spans::Tree,
+        };
+        match arguments.full {
+            true => terminal::render(&report, terminal::Options::default()),
+            false => terminal::overview(&report, spans, output::columns()),
+        }
     })
 }
 

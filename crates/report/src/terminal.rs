@@ -5,9 +5,12 @@
 //! the caveats are. Warnings come last because the end is what stays on the screen.
 
 mod histogram;
+mod overview;
 mod tables;
 
 use undertick_document::{ClockSummary, Report, TraceSummary, figures, without_impossible};
+
+pub use overview::{Spans, overview};
 
 use crate::remarks;
 use crate::text::{clean, wrap};

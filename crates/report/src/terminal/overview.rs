@@ -4,7 +4,7 @@
 mod findings;
 mod tree;
 
-use undertick_document::{Report, figures, without_impossible};
+use undertick_document::{IntervalKind, Report, figures, without_impossible};
 
 use crate::remarks;
 use crate::text::{clean, shorten, wrap};
@@ -37,6 +37,7 @@ pub fn overview(report: &Report, spans: Spans, columns: usize) -> String {
         lines.push(wrap(nothing, columns, 2));
     }
     lines.extend(table);
+    lines.extend(others(report, spans).map(|others| wrap(&others, columns, 2)));
     let findings = findings::findings(report);
     if !findings.is_empty() {
         lines.push(String::new());
@@ -81,6 +82,28 @@ fn heading(report: &Report) -> String {
         figures::duration(trace.clock.granularity_ns)
     ));
     format!("{}: {}", shorten(&clean(program), 40), parts.join(", "))
+}
+
+/// Intervals that have no place in a tree, and how often events came.
+fn others(report: &Report, spans: Spans) -> Option<String> {
+    let is_span = |kind| matches!(kind, IntervalKind::Nested | IntervalKind::Stage);
+    let has_tree = spans == Spans::Tree && !report.paths.is_empty();
+    let apart = (report.intervals.iter())
+        .filter(|interval| has_tree && !is_span(interval.kind))
+        .count();
+    let mut parts: Vec<String> = (report.frequencies.iter())
+        .filter(|events| !report.intervals.iter().any(|interval| interval.name == events.name))
+        .filter_map(|events| {
+            let rate = figures::figure(events.per_second.as_ref()?).value_and_unit();
+            Some(format!("{} {rate}", shorten(&clean(&events.name), 40)))
+        })
+        .take(3)
+        .collect();
+    if apart > 0 {
+        let others = remarks::number_of(apart as u64, "interval");
+        parts.push(format!("{others} between single events: --flat"));
+    }
+    (!parts.is_empty()).then(|| format!("events: {}", parts.join(", ")))
 }
 
 /// Which question the figures answer.

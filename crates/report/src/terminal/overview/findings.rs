@@ -1,0 +1,200 @@
+//! What an overview says in sentences, the weightiest first.
+
+use std::collections::BTreeMap;
+
+use undertick_document::{IntervalReport, PathReport, Report, figures};
+
+use crate::text::{clean, shorten};
+
+/// How much a finding weighs: the share of the time in spans that it is about. What makes all
+/// figures doubtful, and what dominates them, comes before the others.
+type Weight = f64;
+
+const DOUBTFUL: Weight = 3.0;
+const DOMINANT: Weight = 2.0;
+/// Share from which a finding is worth a sentence.
+const WORTH: Weight = 0.02;
+/// Ratio of two medians from which their paths differ enough for a sentence.
+const DIFFERS: f64 = 1.5;
+/// Fewest calls of a path with a typical time.
+const FEW_CALLS: u64 = 20;
+/// Columns of a name within a sentence.
+const NAME_COLUMNS: usize = 40;
+
+/// All findings, sorted.
+pub(super) fn findings(report: &Report) -> Vec<String> {
+    let mut found: Vec<(Weight, String)> = Vec::new();
+    found.extend(lost(report));
+    found.extend(dominant(report));
+    found.extend(differing_paths(report));
+    found.extend(waiting(report));
+    found.extend(taken_off(report));
+    found.extend(measuring(report));
+    found.retain(|(weight, _)| *weight >= WORTH);
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.into_iter().map(|(_, text)| text).collect()
+}
+
+fn lost(report: &Report) -> Option<(Weight, String)> {
+    let lost = report.trace.lost;
+    let all = report.trace.events.saturating_add(lost);
+    (lost > 0).then(|| {
+        let share = figures::per_cent(lost as f64 / all as f64);
+        let text = format!(
+            "{} of {} events ({share}) were lost: what they would have shown is in no figure.",
+            figures::count(lost),
+            figures::count(all),
+        );
+        (DOUBTFUL, text)
+    })
+}
+
+/// The path that takes most time itself.
+fn dominant(report: &Report) -> Option<(Weight, String)> {
+    let whole = whole_ns(report)?;
+    let own = |path: &PathReport| path.self_ns.unwrap_or(0.0);
+    let (at, path) = (report.paths.iter().enumerate())
+        .max_by(|(_, a), (_, b)| own(a).total_cmp(&own(b)))?;
+    let text = format!(
+        "{} takes most: {} of the time in spans is its own.",
+        path_name(report, at),
+        figures::per_cent((own(path) / whole).min(1.0))
+    );
+    (report.paths.len() > 1).then_some((DOMINANT, text))
+}
+
+/// Names that take a different time on each of their paths.
+fn differing_paths(report: &Report) -> Vec<(Weight, String)> {
+    let mut by_name: BTreeMap<&str, Vec<&PathReport>> = BTreeMap::new();
+    for path in &report.paths {
+        if path.calls >= FEW_CALLS && path.median_ns.is_some_and(|ns| ns > 0.0) {
+            by_name.entry(&path.name).or_default().push(path);
+        }
+    }
+    let median = |path: &PathReport| path.median_ns.unwrap_or(0.0);
+    let differing = |(name, mut paths): (&str, Vec<&PathReport>)| {
+        paths.sort_by(|a, b| median(a).total_cmp(&median(b)));
+        let (fast, slow) = (*paths.first()?, *paths.last()?);
+        let weight = paths.iter().filter_map(|path| path.share).sum();
+        let each = |path: &PathReport| {
+            let place = match path.parent.and_then(|outer| report.paths.get(outer as usize)) {
+                Some(outer) => format!("in {}", quoted(&outer.name)),
+                None => "outside other spans".to_owned(),
+            };
+            format!("{} {place}", figures::duration(median(path)))
+        };
+        let text = format!(
+            "{} takes {} and {} (medians).",
+            quoted(name),
+            each(fast),
+            each(slow),
+        );
+        (median(slow) >= DIFFERS * median(fast)).then_some((weight, text))
+    };
+    by_name.into_iter().filter_map(differing).collect()
+}
+
+/// The path that is off the CPU for longest itself.
+fn waiting(report: &Report) -> Option<(Weight, String)> {
+    let whole = whole_ns(report)?;
+    let mut own: Vec<f64> = (report.paths.iter())
+        .map(|path| path.off_cpu_ns.unwrap_or(0.0))
+        .collect();
+    for path in &report.paths {
+        if let Some(outer) = path.parent.and_then(|outer| own.get_mut(outer as usize)) {
+            *outer -= path.off_cpu_ns.unwrap_or(0.0);
+        }
+    }
+    let (at, off) = (own.into_iter().enumerate()).max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    let total = report.paths[at].total.as_ref()?.value;
+    let text = format!(
+        "{} waits, sleeps or has yielded for {} of its {}.",
+        path_name(report, at),
+        figures::duration(off),
+        figures::duration(total)
+    );
+    Some((off / whole, text))
+}
+
+/// The time that disturbances took of the span that lost most to them; it is also taken off the
+/// spans around that one.
+fn taken_off(report: &Report) -> Option<(Weight, String)> {
+    let whole = whole_ns(report)?;
+    let time_ns = |interval: &IntervalReport| interval.taken_off.time_ns;
+    let most = (report.intervals.iter())
+        .filter(|interval| report.paths.iter().any(|path| path.name == interval.name))
+        .max_by(|a, b| time_ns(a).total_cmp(&time_ns(b)))?;
+    let text = format!(
+        "Others had the CPU for {} while {} was under way{}; that is in no figure.",
+        figures::duration(time_ns(most)),
+        quoted(&most.name),
+        causes(most),
+    );
+    Some((time_ns(most) / (whole + time_ns(most)), text))
+}
+
+/// The two gravest causes of disturbances, in parentheses.
+fn causes(interval: &IntervalReport) -> String {
+    let mut by: Vec<_> = (interval.evidence.iter())
+        .filter(|evidence| evidence.culled && evidence.time_ns > 0.0)
+        .collect();
+    by.sort_by(|a, b| b.time_ns.total_cmp(&a.time_ns));
+    let by: Vec<String> = (by.iter().take(2))
+        .map(|evidence| {
+            let time = figures::duration(evidence.time_ns);
+            format!("{} {time}", clean(&evidence.cause))
+        })
+        .collect();
+    match by.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", by.join(", ")),
+    }
+}
+
+/// The cost of recording, which is subtracted.
+fn measuring(report: &Report) -> Option<(Weight, String)> {
+    let whole = whole_ns(report)?;
+    let is_outermost = |interval: &&IntervalReport| {
+        let mut paths = (report.paths.iter()).filter(|path| path.name == interval.name);
+        paths.next().is_some_and(|path| path.parent.is_none())
+            && paths.all(|path| path.parent.is_none())
+    };
+    let cost: f64 = (report.intervals.iter())
+        .filter(is_outermost)
+        .filter_map(|interval| {
+            let each = interval.compensation.cost.as_ref()?.value;
+            Some(each * (interval.count + interval.culled.count) as f64)
+        })
+        .sum();
+    let share = cost / (whole + cost);
+    let text = format!(
+        "Recording took {} of the time in spans; that is subtracted.",
+        figures::per_cent(share)
+    );
+    Some((share, text))
+}
+
+/// The time of all outermost spans, ns; `None` without any.
+fn whole_ns(report: &Report) -> Option<f64> {
+    let outermost = report.paths.iter().filter(|path| path.parent.is_none());
+    let sum: f64 = (outermost.filter_map(|path| path.total.as_ref()))
+        .map(|total| total.value)
+        .sum();
+    (sum > 0.0).then_some(sum)
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", shorten(&clean(name), NAME_COLUMNS))
+}
+
+/// A path by its names, from the outermost to the innermost.
+fn path_name(report: &Report, at: usize) -> String {
+    let mut names = Vec::new();
+    let mut here = report.paths.get(at);
+    while let Some(path) = here {
+        names.push(path.name.as_str());
+        here = path.parent.and_then(|outer| report.paths.get(outer as usize));
+    }
+    names.reverse();
+    quoted(&names.join("/"))
+}
