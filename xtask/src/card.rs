@@ -167,7 +167,7 @@ fn built(depth_log2: u32, gaps_log2: u32) -> Result<String, String> {
     make_dir(&root().join(BUILD))?;
     let numbers = [depth_log2.to_string(), gaps_log2.to_string()];
     run(command(&[
-        "hw/event_card/bench/build.sh",
+        "hw/event_card/tests/bench/build.sh",
         &name,
         &numbers[0],
         &numbers[1],
