@@ -40,7 +40,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::run::{self, Scratch, command, output, root};
+use crate::run::{self, Scratch, command, line, output, root};
 
 /// Builds and runs one benchmark, or all.
 pub fn run(which: &[&str]) -> Result<(), String> {
@@ -175,14 +175,10 @@ fn report_json(trace: &str, options: &[&str]) -> Result<Value, String> {
 /// The path of a trace's rows as CSV, and their text.
 fn csv(trace: &str) -> Result<(String, String), String> {
     let path = format!("{trace}.csv");
-    output(command(&[
-        &undertick(),
-        "export",
-        trace,
-        "--to",
-        "csv",
-        &path,
-    ]))?;
+    output(line(
+        "{} export {} --to csv {}",
+        &[&undertick(), trace, &path],
+    ))?;
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
     Ok((path, text))
 }

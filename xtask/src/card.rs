@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::exchange::{Outcome, Step};
-use crate::run::{command, exists, output, root, run};
+use crate::run::{command, exists, line, output, root, run};
 
 use Outcome::{Said, Skipped};
 
@@ -144,14 +144,10 @@ fn bench(is_long: bool) -> Result<Outcome, String> {
             }
         }
         if policy != "back-pressure" {
-            run(command(&[
-                &few,
-                "--events",
-                events,
-                "--policy",
-                policy,
-                "--few-gaps",
-            ]))?;
+            run(line(
+                "{} --events {} --policy {} --few-gaps",
+                &[&few, events, policy],
+            ))?;
         }
     }
     run(command(&[&small, "--events", events, "--full-rate"]))?;
@@ -167,7 +163,7 @@ fn built(depth_log2: u32, gaps_log2: u32) -> Result<String, String> {
     make_dir(&root().join(BUILD))?;
     let numbers = [depth_log2.to_string(), gaps_log2.to_string()];
     run(command(&[
-        "hw/event_card/bench/build.sh",
+        "hw/event_card/tests/bench/build.sh",
         &name,
         &numbers[0],
         &numbers[1],
@@ -260,15 +256,15 @@ fn experiment(simulation: &str, dir: &str, runs: &str) -> Result<Outcome, String
             "undertick is not built: cargo build --release".to_owned(),
         ));
     }
-    last_line(command(&[
-        "python3",
-        "hw/event_card/sim/lock/experiment.py",
-        simulation,
-        &undertick.to_string_lossy(),
-        &format!("{dir}/runs"),
-        "--runs",
-        runs,
-    ]))
+    last_line(line(
+        "python3 hw/event_card/sim/lock/experiment.py {} {} {} --runs {}",
+        &[
+            simulation,
+            &undertick.to_string_lossy(),
+            &format!("{dir}/runs"),
+            runs,
+        ],
+    ))
 }
 
 fn build_dir(name: &str) -> Result<String, String> {

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::lttng::Daemon;
-use crate::run::{Scratch, c_program, command, exists, output, root, run};
+use crate::run::{Scratch, c_program, command, exists, line, output, root, run};
 
 /// Orders of each of the two threads of the program under LTTng; each has three events.
 const ORDERS: u64 = 2000;
@@ -280,14 +280,10 @@ fn google_benchmark(scratch: &Scratch, python: &str) -> Result<Outcome, String> 
 fn pyperf(scratch: &Scratch, python: &str) -> Result<Outcome, String> {
     let (_, file) = exported(scratch, "pyperf")?;
     let stats = output(command(&[python, "-m", "pyperf", "stats", &file]))?;
-    let compared = output(command(&[
-        python,
-        "-m",
-        "pyperf",
-        "compare_to",
-        &file,
-        &file,
-    ]))?;
+    let compared = output(line(
+        "{} -m pyperf compare_to {} {}",
+        &[python, &file, &file],
+    ))?;
     if !stats.contains("outer") || !stats.contains("Total number of values") {
         return Err(format!("pyperf stats: {stats}"));
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::run::{command, exists, root, run};
+use crate::run::{command, exists, line, root, run};
 
 /// CPU time for all targets together, s, unless given otherwise.
 pub const SECONDS: u64 = 600;
@@ -19,18 +19,11 @@ const LONGEST_BYTES: u64 = 16 * 1024;
 /// # Errors
 /// A command did harm, did not end, or used too much.
 pub fn directories(seconds: u64) -> Result<(), String> {
-    let mut test = command(&[
-        "cargo",
-        "test",
-        "--release",
-        "--locked",
-        "--package",
-        "undertick-cli",
-        "--test",
-        "hostile_directories",
-        "--",
-        "--nocapture",
-    ]);
+    let mut test = line(
+        "cargo test --release --locked --package undertick-cli --test hostile_directories -- \
+         --nocapture",
+        &[],
+    );
     test.env("UNDERTICK_DIRECTORIES_SECONDS", seconds.to_string());
     let python = root().join("target/venv/bin/python");
     if exists(&[&python.to_string_lossy(), "-c", "import undertick, duckdb"]) {
@@ -62,14 +55,7 @@ pub fn all(seconds: u64) -> Result<(), String> {
         return Ok(());
     }
     let target_dir = root().join("target/fuzz");
-    let mut build = command(&[
-        "cargo",
-        "+nightly",
-        "build",
-        "--release",
-        "--locked",
-        "--bins",
-    ]);
+    let mut build = line("cargo +nightly build --release --locked --bins", &[]);
     build.current_dir(root().join("fuzz"));
     build.env("CARGO_TARGET_DIR", &target_dir);
     run(build)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::run::{self, command, exists, output};
+use crate::run::{self, command, exists, line, output};
 use crate::{cycles, levels, licences, page};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
@@ -14,25 +14,11 @@ const AARCH64: &str = "aarch64-unknown-linux-gnu";
 pub fn all(skipped: &mut u64) -> Result<(), String> {
     run::run(command(&["cargo", "fmt", "--all", "--check"]))?;
     // The release profile, as for everything else, so that the heavy crates are compiled only once.
-    run::run(command(&[
-        "cargo",
-        "clippy",
-        "--release",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    let mut doc = command(&[
-        "cargo",
-        "doc",
-        "--release",
-        "--workspace",
-        "--no-deps",
-        "--locked",
-    ]);
+    run::run(line(
+        "cargo clippy --release --workspace --all-targets --locked -- -D warnings",
+        &[],
+    ))?;
+    let mut doc = line("cargo doc --release --workspace --no-deps --locked", &[]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run::run(doc)?;
     let metadata = metadata()?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::run::{Scratch, command, exists, output, root, run};
+use crate::run::{Scratch, command, exists, line, output, root, run};
 
 /// Python packages that the tests of this package and of import and export need.
 const NEEDED: [&str; 14] = [
@@ -50,29 +50,14 @@ pub fn interpreter() -> Option<String> {
 pub fn install(python: &str) -> Result<(), String> {
     let scratch = Scratch::new("wheel")?;
     let (wheels, clean) = (scratch.path("wheels"), scratch.path("clean"));
-    run(command(&[
-        python,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "-w",
-        &wheels,
-        "./python",
-    ]))?;
+    run(line(
+        "{} -m pip wheel -q --no-deps -w {} ./python",
+        &[python, &wheels],
+    ))?;
     let wheel = one_wheel(&wheels)?;
     run(command(&[python, "-m", "venv", &clean]))?;
     let bare = format!("{clean}/bin/python");
-    run(command(&[
-        &bare,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-index",
-        &wheel,
-    ]))?;
+    run(line("{} -m pip install -q --no-index {}", &[&bare, &wheel]))?;
     let said = output(away(
         &bare,
         &["-c", "import undertick; print(undertick.__version__)"],

@@ -59,6 +59,19 @@ pub fn command(words: &[&str]) -> Command {
     command
 }
 
+/// A command in the repository, from a line of words; each `{}` in it stands for one of the values,
+/// in their order.
+pub fn line(words: &str, values: &[&str]) -> Command {
+    let mut values = values.iter();
+    let words: Vec<&str> = (words.split_whitespace())
+        .map(|word| match word {
+            "{}" => *values.next().expect("a value for each place"),
+            word => word,
+        })
+        .collect();
+    command(&words)
+}
+
 /// Runs a command to its end, with this process's output.
 pub fn run(mut command: Command) -> Result<(), String> {
     let text = format!("{command:?}");

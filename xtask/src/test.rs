@@ -7,7 +7,7 @@ mod programs;
 use std::time::Instant;
 
 use crate::exchange::{Outcome, Step};
-use crate::run::{Scratch, c_program, command, exists, root, run, run_lines, slowest};
+use crate::run::{Scratch, c_program, command, exists, line, root, run, run_lines, slowest};
 use crate::{lint, page};
 
 /// Counts of the tests run so far.
@@ -317,14 +317,10 @@ fn outside_readers(count: &mut Count) {
             &undertick, "export", &trace, "--to", "perfetto", &export,
         ]))
         .and_then(|()| {
-            run(command(&[
-                &python,
-                "crates/cli/tests/perfetto_schema.py",
-                &export,
-                "10000",
-                "5000",
-                "4999",
-            ]))
+            run(line(
+                "{} crates/cli/tests/perfetto_schema.py {} 10000 5000 4999",
+                &[&python, &export],
+            ))
         }),
     );
 }
@@ -361,18 +357,10 @@ fn model(count: &mut Count) {
         ("undertick-ring", "queue"),
         ("undertick-clock", "latch"),
     ] {
-        let mut loom = command(&[
-            "cargo",
-            "test",
-            "--release",
-            "--locked",
-            "-p",
-            package,
-            "--test",
-            test,
-            "--target-dir",
-            "target/loom",
-        ]);
+        let mut loom = line(
+            "cargo test --release --locked -p {} --test {} --target-dir target/loom",
+            &[package, test],
+        );
         loom.env("RUSTFLAGS", "--cfg loom");
         count.tests(loom);
     }
@@ -393,38 +381,18 @@ fn nightly(count: &mut Count) {
         "rust-src",
     ]);
     if exists(&["cargo", "+nightly", "miri", "--version"]) {
-        count.tests(command(&[
-            "cargo",
-            "+nightly",
-            "miri",
-            "test",
-            "--locked",
-            "-p",
-            "undertick-ring",
-            "--target-dir",
-            "target/miri",
-        ]));
+        count.tests(line(
+            "cargo +nightly miri test --locked -p undertick-ring --target-dir target/miri",
+            &[],
+        ));
     } else {
         count.skip("no Miri for the nightly toolchain here");
     }
-    let mut sanitizer = command(&[
-        "cargo",
-        "+nightly",
-        "test",
-        "--release",
-        "--locked",
-        "-p",
-        "undertick-ring",
-        "--test",
-        "protocol",
-        "--test",
-        "queue",
-        "-Zbuild-std",
-        "--target",
-        "x86_64-unknown-linux-gnu",
-        "--target-dir",
-        "target/tsan",
-    ]);
+    let mut sanitizer = line(
+        "cargo +nightly test --release --locked -p undertick-ring --test protocol \
+         --test queue -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir target/tsan",
+        &[],
+    );
     sanitizer.env("RUSTFLAGS", "-Zsanitizer=thread");
     if cfg!(target_arch = "x86_64") && exists(&["cargo", "+nightly", "miri", "--version"]) {
         count.tests(sanitizer);

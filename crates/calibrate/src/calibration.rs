@@ -12,7 +12,6 @@ mod samples;
 
 use std::collections::HashMap;
 use std::ffi::{OsString, c_int};
-use std::fmt;
 use std::time::SystemTime;
 
 use tempfile::TempDir;
@@ -43,16 +42,9 @@ unsafe extern "C" {
 pub const PASSES: u32 = 6_000;
 
 /// Why the cost of recording could not be measured.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the cost of recording could not be measured: {0}")]
 pub struct NotCalibrated(String);
-
-impl fmt::Display for NotCalibrated {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the cost of recording could not be measured: {}", self.0)
-    }
-}
-
-impl core::error::Error for NotCalibrated {}
 
 impl From<TraceError> for NotCalibrated {
     fn from(error: TraceError) -> Self {

@@ -43,10 +43,8 @@ pub fn run(arguments: &Calibrate) -> Result<u8, Failure> {
                 .clock
         }
     };
-    let clock = Source::open(clock).map_err(|why| Failure {
-        status: 1,
-        text: format!("the clock {clock} cannot be used here: {why}"),
-    })?;
+    let clock = Source::open(clock)
+        .map_err(|why| Failure::machine(format!("the clock {clock} cannot be used here: {why}")))?;
     let load: Load = arguments.load.parse().map_err(Failure::usage)?;
     let request = Request {
         level: output::level(arguments.confidence)?,

@@ -117,7 +117,7 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
         let found = compared(arguments, &paths, &analysis, &options)?;
         return print(arguments, &found);
     }
-    let scratch = tempfile::tempdir().map_err(no_place)?;
+    let scratch = output::scratch()?;
     let dir = match &arguments.output {
         Some(given) => not_there(given)?,
         None => scratch.path().join("runs"),
@@ -188,10 +188,7 @@ fn append(path: &Path, text: &str) -> Result<(), Failure> {
     let mut file = std::fs::OpenOptions::new();
     (file.create(true).append(true).open(path))
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|e| Failure {
-            status: 1,
-            text: format!("{}: cannot write the summary: {e}", path.display()),
-        })
+        .map_err(|e| Failure::machine(format!("{}: cannot write the summary: {e}", path.display())))
 }
 
 /// Records both commands in turn.
@@ -220,10 +217,9 @@ fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Reco
     progress.done();
     let recorded = recorded.map_err(failure)?;
     if recorded.rounds < 2 {
-        return Err(Failure {
-            status: 1,
-            text: "stopped before two rounds were complete: nothing can be said".to_owned(),
-        });
+        return Err(Failure::machine(
+            "stopped before two rounds were complete: nothing can be said",
+        ));
     }
     Ok(recorded)
 }
@@ -293,13 +289,6 @@ fn share(text: &str) -> Result<f64, String> {
     match share {
         share if (0.0..10.0).contains(&share) => Ok(share),
         _ => Err("a share lies between 0 and 10; 0.02 is 2 %".to_owned()),
-    }
-}
-
-fn no_place(error: std::io::Error) -> Failure {
-    Failure {
-        status: 1,
-        text: format!("no temporary directory: {error}"),
     }
 }
 

@@ -49,10 +49,9 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
     let mut manifest = result?;
     recording::calibrate_again(&trace, &mut manifest, &choice, &facts)?;
     if manifest.exit.and_then(|exit| exit.status) != Some(0) {
-        return Err(Failure {
-            status: 1,
-            text: "the demo's workload failed; its own words are above".to_owned(),
-        });
+        return Err(Failure::machine(
+            "the demo's workload failed; its own words are above",
+        ));
     }
     let html: PathBuf = arguments.html;
     let status = reporting::run(&Report {
@@ -81,5 +80,5 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
 pub fn workload() -> Result<u8, Failure> {
     undertick_demo::run(Duration::from_secs(3))
         .map(|()| 0)
-        .map_err(|text| Failure { status: 1, text })
+        .map_err(Failure::machine)
 }

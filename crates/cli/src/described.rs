@@ -41,10 +41,7 @@ pub fn man(arguments: &Man) -> Result<u8, Failure> {
     let dir = &arguments.dir;
     std::fs::create_dir_all(dir)
         .and_then(|()| clap_mangen::generate_to(shown(), dir))
-        .map_err(|e| Failure {
-            status: 1,
-            text: format!("{}: cannot write: {e}", dir.display()),
-        })?;
+        .map_err(|e| Failure::machine(format!("{}: cannot write: {e}", dir.display())))?;
     say!(
         "undertick: {}/undertick.1 and the pages of its commands",
         dir.display()

@@ -110,17 +110,15 @@ fn sets(
         let text = serde_json::to_string(&document).map_err(Failure::usage)?;
         match writeln!(out, "{text}") {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(0),
-            other => other.map_err(|error| Failure {
-                status: 1,
-                text: format!("standard output: {error}"),
-            })?,
+            other => {
+                other.map_err(|error| Failure::machine(format!("standard output: {error}")))?
+            }
         }
     }
     match out.flush() {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure {
-            status: 1,
-            text: format!("standard output: {error}"),
-        }),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::machine(format!("standard output: {error}")))
+        }
         _ => Ok(0),
     }
 }

@@ -13,7 +13,7 @@ use undertick_format::input::{self, Kind};
 use undertick_report::{experiment as drawn, html};
 
 use crate::Failure;
-use crate::options::Kernel;
+use crate::options::{Kernel, Results};
 use crate::output;
 use crate::progress::Progress;
 use crate::recording::{clock, free_name};
@@ -51,15 +51,8 @@ pub struct Run {
     /// process waits, otherwise none]
     #[arg(long, value_name = "RULE")]
     pub cull: Option<String>,
-    /// Level of the confidence intervals
-    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
-    pub confidence: f64,
-    /// Write a self-contained page
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// One JSON document on standard output, nothing else
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 pub fn run(arguments: &Run) -> Result<u8, Failure> {
@@ -79,7 +72,7 @@ pub fn run(arguments: &Run) -> Result<u8, Failure> {
             .as_deref()
             .map(str::parse::<Cull>)
             .transpose()?,
-        confidence: output::level(arguments.confidence)?,
+        confidence: arguments.results.level()?,
     };
     let trace = match &arguments.output {
         Some(given) => not_there(given)?,
@@ -87,11 +80,11 @@ pub fn run(arguments: &Run) -> Result<u8, Failure> {
     };
     let mut outcome = perform(&experiment, machine.as_ref(), &trace, options)?;
     (arguments.passes).add(&experiment, &mut outcome, &trace)?;
-    page(arguments.html.as_deref(), &outcome)?;
-    output::document(arguments.json, &outcome.report, || {
+    arguments.results.page(|| html::render(&outcome.report))?;
+    arguments.results.document(&outcome.report, || {
         crate::passes::PassesTable::drawn(&outcome.report) + &drawn::render(&outcome.report, 100)
     })?;
-    if !arguments.json {
+    if !arguments.results.json {
         say!("trace: {}", trace.display());
     }
     status(&outcome)
@@ -102,10 +95,9 @@ fn status(outcome: &Outcome) -> Result<u8, Failure> {
         return Ok(130);
     }
     if !outcome.is_complete() {
-        return Err(Failure {
-            status: 1,
-            text: "some of it was not performed as asked: see the warnings".to_owned(),
-        });
+        return Err(Failure::machine(
+            "some of it was not performed as asked: see the warnings",
+        ));
     }
     Ok(0)
 }
@@ -182,15 +174,8 @@ pub struct Primitives {
     /// Save the trace to this directory
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: Option<PathBuf>,
-    /// Level of the confidence intervals
-    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
-    pub confidence: f64,
-    /// Write a self-contained page
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// One JSON document on standard output, nothing else
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 pub fn primitives(arguments: &Primitives) -> Result<u8, Failure> {
@@ -210,21 +195,18 @@ pub fn primitives(arguments: &Primitives) -> Result<u8, Failure> {
     let machine = this_machine(Kernel::Off)?;
     let options = Options {
         cull: None,
-        confidence: output::level(arguments.confidence)?,
+        confidence: arguments.results.level()?,
     };
-    let scratch = tempfile::tempdir().map_err(|e| Failure {
-        status: 1,
-        text: format!("no temporary directory: {e}"),
-    })?;
+    let scratch = output::scratch()?;
     let trace = match &arguments.output {
         Some(given) => not_there(given)?,
         None => scratch.path().join("primitives.ut"),
     };
     let outcome = perform(&experiment, &machine, &trace, options)?;
-    page(arguments.html.as_deref(), &outcome)?;
-    output::document(arguments.json, &outcome.report, || {
-        drawn::primitives(&outcome.report, 100)
-    })?;
+    arguments.results.page(|| html::render(&outcome.report))?;
+    arguments
+        .results
+        .document(&outcome.report, || drawn::primitives(&outcome.report, 100))?;
     status(&outcome)
 }
 
@@ -237,17 +219,6 @@ pub fn not_there(trace: &Path) -> Result<PathBuf, Failure> {
         )));
     }
     Ok(trace.to_owned())
-}
-
-/// Writes the page if it was requested.
-fn page(file: Option<&Path>, outcome: &Outcome) -> Result<(), Failure> {
-    let Some(file) = file else {
-        return Ok(());
-    };
-    std::fs::write(file, html::render(&outcome.report)).map_err(|e| Failure {
-        status: 1,
-        text: format!("{}: cannot write the page: {e}", file.display()),
-    })
 }
 
 /// The files for the texts of the experiment and for its results.

@@ -115,8 +115,5 @@ fn create(path: &Path) -> Result<File, Failure> {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure {
-        status: 1,
-        text: format!("{}: cannot write: {error}", path.display()),
-    }
+    Failure::machine(format!("{}: cannot write: {error}", path.display()))
 }

@@ -28,10 +28,8 @@ pub fn run(arguments: &Header) -> Result<u8, Failure> {
 /// Writes a file, unless the name belongs to a file that lacks the mark.
 fn write(dir: &Path, name: &str, bytes: &[u8], mark: &[u8]) -> Result<(), Failure> {
     let path = dir.join(name);
-    let failed = |e: std::io::Error| Failure {
-        status: 1,
-        text: format!("{}: cannot write: {e}", path.display()),
-    };
+    let failed =
+        |e: std::io::Error| Failure::machine(format!("{}: cannot write: {e}", path.display()));
     match std::fs::read(&path) {
         Ok(there) if there == bytes => {}
         Ok(there) if !there.windows(mark.len()).any(|part| part == mark) => {

@@ -111,10 +111,7 @@ impl MixWord {
 }
 
 pub fn run(arguments: &Interference) -> Result<u8, Failure> {
-    let scratch = tempfile::tempdir().map_err(|e| Failure {
-        status: 1,
-        text: format!("no temporary directory: {e}"),
-    })?;
+    let scratch = output::scratch()?;
     let trace = match &arguments.output {
         Some(given) => not_there(given)?,
         None => scratch.path().join("interference.ut"),
@@ -136,12 +133,9 @@ pub fn run(arguments: &Interference) -> Result<u8, Failure> {
     if let Some((name, earlier)) = &earlier {
         found.compared = Some(meter::against(&found, earlier, name));
     }
-    if let Some(path) = &arguments.html {
-        std::fs::write(path, html::interference::render(&found)).map_err(|e| Failure {
-            status: 1,
-            text: format!("{}: cannot write the page: {e}", path.display()),
-        })?;
-    }
+    output::page(arguments.html.as_deref(), || {
+        html::interference::render(&found)
+    })?;
     output::document(arguments.json, &found, || drawn::render(&found, 100))?;
     Ok(if found.interrupted { 130 } else { 0 })
 }

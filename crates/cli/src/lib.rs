@@ -157,6 +157,14 @@ impl Failure {
             text: text.to_string(),
         }
     }
+
+    /// Returns a failure of the machine: the input was right, but it could not be done here.
+    fn machine(text: impl ToString) -> Self {
+        Self {
+            status: 1,
+            text: text.to_string(),
+        }
+    }
 }
 
 impl From<undertick_analyze::Error> for Failure {

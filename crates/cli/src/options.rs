@@ -6,8 +6,44 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
-use crate::sizes;
+use crate::{Failure, output, sizes};
+
+/// How a command gives its results.
+#[derive(Args)]
+pub struct Results {
+    /// Level of the confidence intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    pub confidence: f64,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Results {
+    /// Returns the level if it lies between 0 and 1.
+    pub fn level(&self) -> Result<f64, Failure> {
+        output::level(self.confidence)
+    }
+
+    /// Writes the page if it was requested.
+    pub fn page(&self, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        output::page(self.html.as_deref(), text)
+    }
+
+    /// Prints the document as JSON if that was requested, otherwise the text.
+    pub fn document<T: Serialize>(
+        &self,
+        document: &T,
+        text: impl FnOnce() -> String,
+    ) -> Result<u8, Failure> {
+        output::document(self.json, document, text)
+    }
+}
 
 /// Record a real workload shipped with Undertick; print a table and write a page
 #[derive(Args)]

@@ -1,10 +1,12 @@
 //! Functions that the commands share: printing a document, Ctrl-C, levels.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
+use tempfile::TempDir;
 
 use crate::Failure;
 
@@ -27,10 +29,9 @@ pub fn document<T: Serialize>(
 pub fn print(text: &str) -> Result<u8, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure {
-            status: 1,
-            text: format!("standard output: {e}"),
-        }),
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::machine(format!("standard output: {e}")))
+        }
         _ => Ok(0),
     }
 }
@@ -42,6 +43,23 @@ pub fn columns() -> usize {
     (is_terminal.then(crossterm::terminal::size))
         .and_then(Result::ok)
         .map_or(USUAL, |(columns, _)| usize::from(columns))
+}
+
+/// Writes the page if it was requested.
+pub fn page(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    file.map_or(Ok(()), |file| {
+        std::fs::write(file, text()).map_err(|e| {
+            Failure::machine(format!("{}: cannot write the page: {e}", file.display()))
+        })
+    })
+}
+
+/// Returns a new temporary directory, which is deleted with the value.
+pub fn scratch() -> Result<TempDir, Failure> {
+    tempfile::tempdir().map_err(|e| {
+        let mend = "set TMPDIR to one that can be written";
+        Failure::machine(format!("no temporary directory: {e}; {mend}"))
+    })
 }
 
 /// Maximum number of characters of an error's line.

@@ -42,10 +42,7 @@ impl PassesTable {
         };
         let trace = Trace::open(trace)?;
         let passes = traffic::passes(experiment, &outcome.performed, &trace, shown as usize)
-            .map_err(|error| Failure {
-                status: 1,
-                text: error.to_string(),
-            })?;
+            .map_err(Failure::machine)?;
         if passes.is_empty() {
             return Err(Failure::usage(
                 "--passes-table: no setting was performed whose clock is read between two steps; it needs stamps = \"between\"",

@@ -268,12 +268,11 @@ pub fn clock() -> Result<(Choice, facts::Facts), Failure> {
 }
 
 fn facts_of(source: Source) -> Result<facts::Facts, Failure> {
-    facts::gather(source, undertick_clock::rate::SHORTEST_SPAN).map_err(|e| Failure {
-        status: 1,
-        text: format!(
+    facts::gather(source, undertick_clock::rate::SHORTEST_SPAN).map_err(|e| {
+        Failure::machine(format!(
             "the rate of {} could not be found: {e:?}",
             source.clock().name()
-        ),
+        ))
     })
 }
 

@@ -28,18 +28,15 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
     let result = analyze(arguments, options, &mut progress);
     progress.done();
     let (report, timeline) = result?;
-    if let Some(path) = &arguments.html {
+    output::page(arguments.html.as_deref(), || {
         let trace = arguments.trace.to_string_lossy();
         let beside = html::Beside {
             timeline: timeline.as_ref(),
             // Several runs have no common timeline.
             trace: report.runs.is_none().then_some(&*trace),
         };
-        std::fs::write(path, html::render_beside(&report, &beside)).map_err(|e| Failure {
-            status: 1,
-            text: format!("{}: cannot write the page: {e}", path.display()),
-        })?;
-    }
+        html::render_beside(&report, &beside)
+    })?;
     output::document(arguments.json, &report, || {
         let spans = match arguments.flat {
             true => terminal::Spans::Flat,

@@ -16,7 +16,7 @@ use undertick_reproduce::{self, Request, Run};
 
 use crate::Failure;
 use crate::experiment::{self, failure};
-use crate::options::Kernel;
+use crate::options::{Kernel, Results};
 use crate::output;
 use crate::progress::Progress;
 
@@ -38,15 +38,8 @@ pub struct Reproduce {
     /// Shorter experiments: fewer and shorter repetitions
     #[arg(long)]
     quick: bool,
-    /// Level of the confidence intervals
-    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
-    confidence: f64,
-    /// Write a self-contained page
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// One JSON document on standard output, nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    results: Results,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -74,11 +67,13 @@ pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
         Source::Interference => interference(arguments)?,
         Source::All => all(arguments)?,
     };
-    if let Some(path) = &arguments.html {
+    if let Some(path) = &arguments.results.html {
         std::fs::write(path, html::reproduce::render(&found))
             .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
     }
-    output::document(arguments.json, &found, || render(&found, COLUMNS))?;
+    arguments
+        .results
+        .document(&found, || render(&found, COLUMNS))?;
     Ok(if found.interrupted { 130 } else { 0 })
 }
 
@@ -95,18 +90,11 @@ fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     undertick_reproduce::joined(each).ok_or_else(|| Failure::usage("nothing to do"))
 }
 
-fn machine_failure(text: impl ToString) -> Failure {
-    Failure {
-        status: 1,
-        text: text.to_string(),
-    }
-}
-
 /// Reproduces Cm*: the simulated machine, and zero tests and messages here.
 fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let request = undertick_reproduce::cmstar::Request {
         run: how_long(arguments),
-        level: output::level(arguments.confidence)?,
+        level: arguments.results.level()?,
     };
     let stop = output::stop_on_signals();
     let mut progress = Progress::new();
@@ -169,7 +157,7 @@ fn zero(
 }
 
 fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let level = output::level(arguments.confidence)?;
+    let level = arguments.results.level()?;
     let (cycles, repetitions) = if arguments.quick {
         (500, 4)
     } else {
@@ -192,7 +180,7 @@ fn slow_clock(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         !stop.load(Ordering::Relaxed)
     });
     progress.done();
-    result.map_err(machine_failure)
+    result.map_err(Failure::machine)
 }
 
 /// An experiment that was performed, with its trace, which is deleted with it.
@@ -210,12 +198,11 @@ fn perform(
 ) -> Result<Performed, Failure> {
     let options = Options {
         cull: None,
-        confidence: output::level(arguments.confidence)?,
+        confidence: arguments.results.level()?,
     };
-    let experiment =
-        Experiment::new(scripts).map_err(|(name, bad)| machine_failure(format!("{name}:{bad}")))?;
-    let scratch =
-        tempfile::tempdir().map_err(|e| machine_failure(format!("no temporary directory: {e}")))?;
+    let experiment = Experiment::new(scripts)
+        .map_err(|(name, bad)| Failure::machine(format!("{name}:{bad}")))?;
+    let scratch = output::scratch()?;
     let trace = scratch.path().join("reproduce.ut");
     let machine = experiment::machine("here", kernel)?;
     let outcome = experiment::perform(&experiment, machine.as_ref(), &trace, options)?;
@@ -252,9 +239,9 @@ fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         &done.experiment,
         &done.outcome.performed,
         &trace,
-        arguments.confidence,
+        arguments.results.confidence,
     )
-    .map_err(machine_failure)?;
+    .map_err(Failure::machine)?;
     let mut found = undertick_reproduce::traffic::reproduction(&done.outcome.report, &turns);
     done.add_findings(&mut found);
     Ok(found)
@@ -276,7 +263,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let trace = Trace::open(&locks.trace)?;
     let waits =
         undertick_reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
-            .map_err(machine_failure)?;
+            .map_err(Failure::machine)?;
     let mut found = undertick_reproduce::trams::reproduction(
         &single.outcome.report,
         &locks.outcome.report,
@@ -290,13 +277,15 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
 /// Returns the published figures, and those of the meter here: undisturbed, and disturbed in two
 /// ways.
 fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let mut found =
-        undertick_reproduce::interference::published(output::level(arguments.confidence)?);
-    let scratch =
-        tempfile::tempdir().map_err(|e| machine_failure(format!("no temporary directory: {e}")))?;
+    let mut found = undertick_reproduce::interference::published(arguments.results.level()?);
+    let scratch = output::scratch()?;
     let time = Duration::from_secs(if arguments.quick { 2 } else { 15 });
     let usual = |name: &str| {
-        crate::interference::usual(time, arguments.confidence, scratch.path().join(name))
+        crate::interference::usual(
+            time,
+            arguments.results.confidence,
+            scratch.path().join(name),
+        )
     };
     let cpus = linux::cpus();
     let (other, probes) = (cpus[0], *cpus.last().unwrap_or(&cpus[0]));
@@ -351,9 +340,7 @@ const COLUMNS: usize = 132;
 
 /// Runs the experiment's second process.
 pub fn partner() -> Result<u8, Failure> {
-    undertick_reproduce::ping_pong::partner().map_err(|e| Failure {
-        status: 1,
-        text: format!("the second process of the experiment: {e}"),
-    })?;
+    undertick_reproduce::ping_pong::partner()
+        .map_err(|e| Failure::machine(format!("the second process of the experiment: {e}")))?;
     Ok(0)
 }

@@ -125,10 +125,7 @@ fn set_aside(dir: &Path, below: &str, name: &str) -> Result<PathBuf, Failure> {
     let to = dir.join(below).join(name);
     fs::create_dir_all(dir.join(below))
         .and_then(|()| fs::rename(dir.join(name), &to))
-        .map_err(|e| Failure {
-            status: 1,
-            text: format!("{}: {e}", to.display()),
-        })?;
+        .map_err(|e| Failure::machine(format!("{}: {e}", to.display())))?;
     Ok(to)
 }
 

@@ -179,9 +179,8 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
     let path = arguments.script.display();
     let text = input::text(&arguments.script, Kind::SCRIPT)?;
     let script = Script::parse(&text).map_err(|e| Failure::usage(format!("{path}:{e}")))?;
-    let failure = |text: String| Failure { status: 1, text };
     let clock = SlowClock::open(name).map_err(|e| {
-        failure(format!(
+        Failure::machine(format!(
             "the clock {} cannot be had here: {e}",
             arguments.clock
         ))
@@ -199,12 +198,11 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
         !stop.load(Ordering::Relaxed)
     });
     progress.done();
-    let document = result.map_err(|e| failure(e.to_string()))?;
+    let document = result.map_err(Failure::machine)?;
     output::document(arguments.json, &document, || drawn(&document))?;
     if document.is_refused() {
-        return Err(failure(
-            "no interval: the loop is locked to the tick, or preempted too often; use --estimator stepped, or edges if the loop may wait"
-                .to_owned(),
+        return Err(Failure::machine(
+            "no interval: the loop is locked to the tick, or preempted too often; use --estimator stepped, or edges if the loop may wait",
         ));
     }
     Ok(if document.interrupted { 130 } else { 0 })

@@ -36,21 +36,17 @@ pub fn run(sql: &Sql) -> Result<u8, Failure> {
         .status()
         .is_ok_and(|status| status.success());
     if !has_package {
-        return Err(Failure {
-            status: 1,
-            text: format!(
-                "{shown} has no package undertick, which answers SQL: pip install 'undertick[sql]' \
+        return Err(Failure::machine(format!(
+            "{shown} has no package undertick, which answers SQL: pip install 'undertick[sql]' \
                  (from a copy of the repository: pip install './python[sql]'), or name an interpreter \
                  that has it with {PYTHON}=/path/to/python"
-            ),
-        });
+        )));
     }
     let error = Command::new(&python)
         .args(["-m", "undertick", "sql"])
         .args(&sql.words)
         .exec();
-    Err(Failure {
-        status: 1,
-        text: format!("{shown} could not be started: {error}"),
-    })
+    Err(Failure::machine(format!(
+        "{shown} could not be started: {error}"
+    )))
 }

@@ -13,7 +13,7 @@ use undertick_report::{fleet as drawn_fleet, survey as drawn};
 use crate::Failure;
 use crate::experiment::this_machine;
 use crate::interference::PROBE;
-use crate::options::Kernel;
+use crate::options::{Kernel, Results};
 use crate::output;
 use crate::progress::Progress;
 
@@ -36,27 +36,17 @@ pub struct Survey {
     /// Fewer and shorter repetitions: a quarter of the time, wider confidence intervals
     #[arg(long, conflicts_with = "fleet")]
     pub quick: bool,
-    /// Level of the confidence intervals
-    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
-    pub confidence: f64,
-    /// Write a self-contained page
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// One JSON document on standard output, nothing else
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 pub fn run(arguments: &Survey) -> Result<u8, Failure> {
-    let level = output::level(arguments.confidence)?;
+    let level = arguments.results.level()?;
     if let Some(directory) = &arguments.fleet {
         return of_fleet(arguments, directory, level);
     }
     let machine = this_machine(Kernel::Off)?;
-    let scratch = tempfile::tempdir().map_err(|e| Failure {
-        status: 1,
-        text: format!("no temporary directory: {e}; set TMPDIR to one that can be written"),
-    })?;
+    let scratch = output::scratch()?;
     let meter = meter(&machine, scratch.path().join("interference.ut"), level);
     let stop = output::stop_on_signals();
     let request = survey::Request {
@@ -70,17 +60,17 @@ pub fn run(arguments: &Survey) -> Result<u8, Failure> {
         progress.share(what, share)
     });
     progress.done();
-    page(arguments.html.as_deref(), || {
-        html::survey::render(&found.survey)
-    })?;
-    output::document(arguments.json, &found.survey, || {
-        drawn::render(&found.survey, 100)
-    })?;
+    arguments
+        .results
+        .page(|| html::survey::render(&found.survey))?;
+    arguments
+        .results
+        .document(&found.survey, || drawn::render(&found.survey, 100))?;
     if found.survey.interrupted {
         return Ok(130);
     }
     match found.failed {
-        Some(text) => Err(Failure { status: 1, text }),
+        Some(text) => Err(Failure::machine(text)),
         None => Ok(0),
     }
 }
@@ -104,17 +94,8 @@ fn meter(machine: &LocalMachine, trace: PathBuf, level: f64) -> Option<interfere
 fn of_fleet(arguments: &Survey, directory: &Path, level: f64) -> Result<u8, Failure> {
     let found =
         fleet::fleet(directory, arguments.against.as_deref(), level).map_err(Failure::usage)?;
-    page(arguments.html.as_deref(), || html::fleet::render(&found))?;
-    output::document(arguments.json, &found, || drawn_fleet::render(&found, 110))
-}
-
-/// Writes the page if it was requested.
-fn page(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
-    let Some(file) = file else {
-        return Ok(());
-    };
-    std::fs::write(file, text()).map_err(|e| Failure {
-        status: 1,
-        text: format!("{}: cannot write the page: {e}", file.display()),
-    })
+    arguments.results.page(|| html::fleet::render(&found))?;
+    arguments
+        .results
+        .document(&found, || drawn_fleet::render(&found, 110))
 }

@@ -13,16 +13,10 @@ pub fn proportion(inside: u64, seen: u64, level: f64) -> Option<Estimate> {
     if seen == 0 || inside > seen {
         return None;
     }
-    let (n, p, z) = (seen as f64, inside as f64 / seen as f64, normal(level));
-    let shrink = 1.0 + z * z / n;
-    let centre = (p + z * z / (2.0 * n)) / shrink;
-    let half = z / shrink * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    let (n, p) = (seen as f64, inside as f64 / seen as f64);
     Some(Estimate {
         value: p,
-        interval: Interval::new(
-            (centre - half).max(0.0).min(p),
-            (centre + half).min(1.0).max(p),
-        ),
+        interval: score_interval(p, n, level),
         level,
         unit: "1".into(),
         method: "score interval of independent events".into(),
@@ -30,6 +24,18 @@ pub fn proportion(inside: u64, seen: u64, level: f64) -> Option<Estimate> {
         n_effective: n,
         notes: Vec::new(),
     })
+}
+
+/// Returns the score interval (Wilson 1927) of a share `p` of `n` independent events.
+pub(crate) fn score_interval(p: f64, n: f64, level: f64) -> Interval {
+    let z = normal(level);
+    let shrink = 1.0 + z * z / n;
+    let centre = (p + z * z / (2.0 * n)) / shrink;
+    let half = z / shrink * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    Interval::new(
+        (centre - half).max(0.0).min(p),
+        (centre + half).min(1.0).max(p),
+    )
 }
 
 /// As [`proportion`], with a confidence interval that covers at least as often as it says for every

@@ -1,6 +1,5 @@
 //! The interface between an experiment and a machine.
 
-use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -86,7 +85,8 @@ pub enum Ended {
 }
 
 /// Why an experiment could not be performed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct ExperimentError {
     /// What was wrong, in words.
     pub text: String,
@@ -139,11 +139,3 @@ impl From<TraceError> for ExperimentError {
         }
     }
 }
-
-impl fmt::Display for ExperimentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl core::error::Error for ExperimentError {}

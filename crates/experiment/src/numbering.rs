@@ -3,8 +3,6 @@
 //! Every repetition of every setting has its own numbers, so one recording holds a whole experiment
 //! and its analysis tells the repetitions apart.
 
-use std::fmt;
-
 use undertick_format::manifest::Name;
 
 use super::Experiment;
@@ -56,22 +54,14 @@ pub struct Numbering {
 }
 
 /// The experiment has more steps than there are event numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{wanted} kinds of events in all repetitions of all settings, and a trace tells {most} apart; ask for fewer repetitions or fewer points of a sweep",
+    most = MOST_EVENTS
+)]
 pub struct TooMany {
     wanted: u64,
 }
-
-impl fmt::Display for TooMany {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} kinds of events in all repetitions of all settings, and a trace tells {MOST_EVENTS} apart; ask for fewer repetitions or fewer points of a sweep",
-            self.wanted
-        )
-    }
-}
-
-impl core::error::Error for TooMany {}
 
 impl Numbering {
     /// Assigns numbers to every repetition.

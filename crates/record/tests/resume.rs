@@ -8,16 +8,16 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::flight::{Cells, PID, STOP, assert_accounts, number_of, numbers_of};
-use common::recorders::{ROLE, Recorder, Recorders, act_as_recorder, raw_bytes, wait_until};
+use common::recorders::{
+    ROLE, Recorder, Recorders, act_as_recorder, raw_bytes, resume_here, wait_until,
+};
 use common::{Row, alone, payloads, rows};
-use undertick_clock::{Source, facts};
 use undertick_format::TraceError;
 use undertick_format::manifest::{Manifest, State};
 use undertick_format::read::{Trace, read_manifest};
 use undertick_format::schema::Kind;
 use undertick_record::Overflow;
 use undertick_record::finish::finish;
-use undertick_record::resume::{clock_of, resume};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -349,15 +349,8 @@ fn finishing_keeps_what_was_left_and_what_is_refused() {
     let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
     let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
     wait_until(|| raw_bytes(&trace) > 0);
-    let facts = |trace: &Path| {
-        facts::gather(
-            Source::open(clock_of(trace).unwrap()).unwrap(),
-            Duration::ZERO,
-        )
-        .unwrap()
-    };
     let refused = |words: &str| {
-        let error = resume(&trace, &facts(&trace), &mut |_| {}).unwrap_err();
+        let error = resume_here(&trace).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         error
     };

@@ -17,15 +17,9 @@ const FEWEST_COLUMNS: usize = 60;
 pub fn render(report: &Report, columns: usize) -> String {
     let columns = columns.max(FEWEST_COLUMNS);
     let mut text = String::new();
-    let mut rest = &report.intervals[..];
-    while let Some(first) = rest.first() {
-        let same = (rest.iter())
-            .take_while(|i| setting(i) == setting(first))
-            .count();
-        let (these, others) = rest.split_at(same.max(1));
+    for these in (report.intervals).chunk_by(|a, b| setting(a) == setting(b)) {
         text.push_str(&one_setting(these, columns));
         text.push('\n');
-        rest = others;
     }
     text.push_str(&lines(&report.lines, columns));
     text.push_str(&end(report, columns));
@@ -184,16 +178,9 @@ pub fn primitives(report: &Report, columns: usize) -> String {
         .filter_map(|i| Some((i, i.repeated.as_ref().filter(|r| !r.includes.is_empty())?)))
         .collect();
     let mut text = String::new();
-    let mut rest = &named[..];
-    while let Some((_, first)) = rest.first() {
-        let same = rest
-            .iter()
-            .take_while(|(_, r)| r.script == first.script)
-            .count();
-        let (these, others) = rest.split_at(same.max(1));
+    for these in named.chunk_by(|(_, a), (_, b)| a.script == b.script) {
         text.push_str(&group(these, columns));
         text.push('\n');
-        rest = others;
     }
     text.push_str(&lines(&report.lines, columns));
     text.push_str(&end(report, columns));

@@ -95,17 +95,13 @@ fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
         true => "trace".to_owned(),
         false => command,
     };
+    frame::begin(page, &title, &[])?;
     write!(
         page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <title>Undertick: {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<div class=\"title\"><h1>Undertick report</h1>\
+        "<div class=\"title\"><h1>Undertick report</h1>\
          <span><button type=\"button\" id=\"help\" hidden>Keys</button> \
          <button type=\"button\" id=\"theme\" hidden>Theme: automatic</button></span></div>\n\
          <p class=\"recorded\">{}</p>\n",
-        Text(&title),
         Text(&remarks::recorded(report)),
     )?;
     let has_intervals = !report.intervals.is_empty();

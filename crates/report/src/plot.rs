@@ -70,6 +70,17 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
+impl Curve {
+    /// Returns a curve drawn as a line.
+    pub fn line(name: impl Into<String>, points: Vec<Point>) -> Self {
+        Self {
+            name: name.into(),
+            style: Style::Line,
+            points,
+        }
+    }
+}
+
 /// A point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {

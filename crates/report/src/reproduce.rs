@@ -33,7 +33,7 @@ pub struct Reproduction {
 }
 
 /// One figure of a source.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// Its name, e.g. `table-17b/(1,2)/mean`.
     pub id: String,

@@ -116,6 +116,30 @@ pub struct Metric {
     pub once_a_second: Option<Estimate>,
 }
 
+impl Metric {
+    /// Returns a metric of which lower values are better, and whose values are compared by their
+    /// ratio.
+    pub fn new(
+        id: impl Into<String>,
+        group: impl Into<String>,
+        name: impl Into<String>,
+        estimate: Estimate,
+        includes: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            group: group.into(),
+            name: name.into(),
+            estimate,
+            includes: includes.into(),
+            better: Better::Lower,
+            scale: Scale::Ratio,
+            cpu: None,
+            once_a_second: None,
+        }
+    }
+}
+
 /// The direction in which a figure improves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -23,7 +23,7 @@ pub(super) fn published_and_measured(found: &mut Reproduction, run: &Run, level:
     let mut measured = Vec::new();
     for (index, row) in TABLE_17.iter().enumerate() {
         published.push(published_row(row, &simulated[index]));
-        measured.push(here.row(index, row.name));
+        measured.push(here.row(index, &row.name));
         found
             .items
             .extend(items(row, &simulated[index], &here.of_interval[index]));
@@ -91,7 +91,7 @@ fn simulated_spreads(level: f64) -> Vec<Estimate> {
 fn published_row(row: &Row, simulated: &Estimate) -> Vec<String> {
     let again = row.recomputed();
     vec![
-        row.name.to_owned(),
+        row.name.clone(),
         row.sum.to_string(),
         row.mean_us.to_string(),
         format!("{:.1}", again.mean_us),
@@ -135,17 +135,14 @@ fn bare(value: f64, unit: &str, method: &str) -> Estimate {
 
 fn items(row: &Row, simulated: &Estimate, here: &Measured) -> Vec<Item> {
     let again = row.recomputed();
-    let name = row.name;
+    let name = &row.name;
     let item = |what: &str, quantity: String, published: Option<f64>, formula: Option<f64>| Item {
         id: format!("table-17/{name}/{what}"),
         quantity,
         unit: "us".to_owned(),
         published,
         formula,
-        simulated: None,
-        measured: None,
-        ratio: None,
-        note: String::new(),
+        ..Item::default()
     };
     let total = row.ticks.iter().sum::<u32>();
     let (sum, printed) = (f64::from(total), f64::from(row.sum));

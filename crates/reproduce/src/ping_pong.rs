@@ -16,7 +16,6 @@
 //! waker at once, and request a long slice.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -87,29 +86,18 @@ pub(super) struct Run {
 }
 
 /// Why the experiment could not be run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failed {
     /// The system refused something.
+    #[error("{0}: {1}")]
     Io(&'static str, io::Error),
     /// There is no fine clock for the truth.
+    #[error("no fine clock here to tell the truth beside the slow one; see undertick clock")]
     NoFineClock,
     /// Ended before two repetitions were complete.
+    #[error("ended before two repetitions were complete")]
     TooShort,
 }
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(what, error) => write!(f, "{what}: {error}"),
-            Self::NoFineClock => f.write_str(
-                "no fine clock here to tell the truth beside the slow one; see undertick clock",
-            ),
-            Self::TooShort => f.write_str("ended before two repetitions were complete"),
-        }
-    }
-}
-
-impl core::error::Error for Failed {}
 
 /// Runs the experiment on a separate thread, which stays on one CPU.
 pub(super) fn run(setup: &Setup, go_on: impl FnMut(f64) -> bool + Send) -> Result<Run, Failed> {

@@ -45,10 +45,8 @@ pub(super) fn required_cycles(found: &mut Reproduction) {
                 unit: "1".to_owned(),
                 published: Some(f64::from(required.cycles[index])),
                 formula: Some(own[index].ceil()),
-                simulated: None,
-                measured: None,
-                ratio: None,
                 note,
+                ..Item::default()
             });
         }
     }
@@ -132,10 +130,8 @@ fn item(id: &str, quantity: &str, unit: &str, figures: (f64, f64), note: &str) -
         unit: unit.to_owned(),
         published: Some(figures.0),
         formula: Some(figures.1),
-        simulated: None,
-        measured: None,
-        ratio: None,
         note: note.to_owned(),
+        ..Item::default()
     }
 }
 

@@ -86,132 +86,43 @@ struct Single {
     what: &'static str,
     published: Published,
     script: &'static str,
-    with: &'static [(&'static str, &'static str)],
+    with: Option<(&'static str, &'static str)>,
     name: &'static str,
     /// Number of operations in one step.
     of: f64,
     note: &'static str,
 }
 
-const SINGLES: &[Single] = &[
-    Single {
-        id: "record/constant",
-        what: "record a constant",
-        published: published(3.0, "3"),
-        script: "recorder",
-        with: &[],
-        name: "record event",
-        of: 1.0,
-        note: "",
-    },
-    Single {
-        id: "record/variable",
-        what: "record a variable",
-        published: published(3.5, "3..4"),
-        script: "recorder",
-        with: &[],
-        name: "record event-variable",
-        of: 1.0,
-        note: "",
-    },
-    Single {
-        id: "record/both",
-        what: "record a constant and a variable",
-        published: published(6.0, "6"),
-        script: "recorder",
-        with: &[],
-        name: "record event64",
-        of: 1.0,
-        note: "here: an event with 64 bits, two records",
-    },
-    Single {
-        id: "loop",
-        what: "a turn of a loop",
-        published: published(4.5, "7..11 with a write of 3..6: about 4.5"),
-        script: "loop",
-        with: &[],
-        name: "10 000 turns of a loop",
-        of: 10_000.0,
-        note: "here: a ten thousandth of 10 000 turns, each a dependent multiply-add; a turn alone is shorter than a \
-               step of the clock",
-    },
-    Single {
-        id: "clock/gettimeofday/mean",
-        what: "gettimeofday, mean",
-        published: published(672.0, "672"),
-        script: "clocks",
-        with: &[("readers", "1")],
-        name: "read gettimeofday",
-        of: 1.0,
-        note: "",
-    },
-    Single {
-        id: "clock/gettimeofday/median",
-        what: "gettimeofday, median",
-        published: published(649.0, "649"),
-        script: "clocks",
-        with: &[("readers", "1")],
-        name: "read gettimeofday",
-        of: 1.0,
-        note: "",
-    },
-    Single {
-        id: "clock/getrusage/mean",
-        what: "getrusage, mean",
-        published: published(871.0, "871"),
-        script: "clocks",
-        with: &[("readers", "1")],
-        name: "read getrusage",
-        of: 1.0,
-        note: "",
-    },
-    Single {
-        id: "clock/getrusage/median",
-        what: "getrusage, median",
-        published: published(843.0, "843"),
-        script: "clocks",
-        with: &[("readers", "1")],
-        name: "read getrusage",
-        of: 1.0,
-        note: "",
-    },
-    Single {
-        id: "lock/alone",
-        what: "lock, nobody else wants it",
-        published: published(35.0, "41, 35 without the write"),
-        script: "locks",
-        with: &[("kind", "spin")],
-        name: "lock",
-        of: 1.0,
-        note: "",
-    },
-    Single {
-        id: "unlock/alone",
-        what: "unlock, nobody else wants it",
-        published: published(11.0, "16, 11 without the write"),
-        script: "locks",
-        with: &[("kind", "spin")],
-        name: "unlock",
-        of: 1.0,
-        note: "",
-    },
-    Single {
-        id: "lock-unlock/alone",
-        what: "least synchronisation cost: lock and unlock",
-        published: published(46.0, "46"),
-        script: "locks",
-        with: &[("kind", "spin")],
-        name: "lock and unlock",
-        of: 1.0,
-        note: "",
-    },
-];
+impl Single {
+    /// Parses a line of `singles.txt`.
+    fn parse(line: &'static str) -> Option<Self> {
+        let mut fields = line.splitn(9, '|').map(str::trim);
+        let mut next = || fields.next();
+        Some(Self {
+            id: next()?,
+            what: next()?,
+            published: published(next()?.parse().ok()?, next()?),
+            script: next()?,
+            with: next()?.split_once('='),
+            name: next()?,
+            of: next()?.parse().ok()?,
+            note: next()?,
+        })
+    }
+}
+
+/// Returns all such figures.
+fn singles() -> impl Iterator<Item = Single> {
+    let lines = include_str!("trams/singles.txt").lines();
+    let rows = lines.filter(|line| !line.starts_with('#'));
+    rows.map(|line| Single::parse(line).expect("every line has its fields"))
+}
 
 fn single(found: &mut Reproduction, figures: Figures<'_>) {
     let mut rows = Vec::new();
-    for single in SINGLES {
+    for single in singles() {
         let measured = figures
-            .named(single.script, single.with, single.name)
+            .named(single.script, single.with.as_slice(), single.name)
             .and_then(|interval| {
                 let of = match single.id.rsplit('/').next() {
                     Some("mean") => interval.mean.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::run::{self, command, output, root};
+use crate::run::{self, command, line, output, root};
 use crate::statistics::{median, median_interval};
 
 /// Number of events of a run.
@@ -18,14 +18,10 @@ type Rates = BTreeMap<(String, String), Vec<f64>>;
 pub fn measure(rounds: usize) -> Result<(), String> {
     let manifest = root().join("benches/simulators/Cargo.toml");
     let manifest = manifest.to_string_lossy();
-    run::run(command(&[
-        "cargo",
-        "build",
-        "--release",
-        "--locked",
-        "--manifest-path",
-        &manifest,
-    ]))?;
+    run::run(line(
+        "cargo build --release --locked --manifest-path {}",
+        &[&manifest],
+    ))?;
     let simulators = root().join("benches/simulators/target/release/simulators");
     let simulators = simulators.to_string_lossy();
     let (rounds, events) = (rounds.to_string(), EVENTS.to_string());

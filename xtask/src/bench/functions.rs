@@ -3,7 +3,7 @@
 
 use super::recorder::blocks;
 use super::{record, undertick};
-use crate::run::{Scratch, command, exists, output};
+use crate::run::{Scratch, command, exists, line, output};
 use crate::statistics::{median, median_interval};
 use crate::unedited;
 
@@ -35,14 +35,10 @@ pub fn measure() -> Result<(), String> {
 fn blocks_of_calls(scratch: &Scratch, has_uftrace: bool) -> Result<(), String> {
     let program = scratch.path("calls");
     let source = "benches/functions/calls.c";
-    output(command(&[
-        "cc",
-        "-O2",
-        "-finstrument-functions",
-        source,
-        "-o",
-        &program,
-    ]))?;
+    output(line(
+        "cc -O2 -finstrument-functions {} -o {}",
+        &[source, &program],
+    ))?;
     let (trace, dir) = (scratch.path("c.ut"), scratch.path("calls.uftrace"));
     let words = [program.as_str(), ROUNDS, CALLS];
     let cost = |text: &str, what: &str| {

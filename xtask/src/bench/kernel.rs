@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::growth_drawn::{self, Point};
 use super::{compile, record, undertick};
-use crate::run::{Scratch, command, output, root};
+use crate::run::{Scratch, command, line, output, root};
 use crate::statistics::{median, median_interval};
 
 /// Threads, kinds of spans, depths and points as in the measurements behind the targets.
@@ -106,16 +106,10 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
 /// Measures the analysis from raw blocks, on one CPU: the example prints the time of the analysis
 /// alone.
 fn raw_blocks(trace: &str, events: u64, rounds: usize) -> Result<(), String> {
-    output(command(&[
-        "cargo",
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "undertick-analyze",
-        "--example",
-        "raw",
-    ]))?;
+    output(line(
+        "cargo build --release --locked -p undertick-analyze --example raw",
+        &[],
+    ))?;
     let raw = root().join("target/release/examples/raw");
     let raw = raw.to_string_lossy();
     let rounds = rounds.to_string();

@@ -1,6 +1,6 @@
 //! Peers from Debian and crates.io: installation, build, and version.
 
-use crate::run::{Scratch, command, output, root, run};
+use crate::run::{Scratch, command, line, output, root, run};
 
 const RUST: &str = "benches/peers/rust/Cargo.toml";
 const TARGET: &str = "target/peers";
@@ -60,16 +60,10 @@ pub fn compile(scratch: &Scratch, source: &str, options: &[&str]) -> Result<Stri
 }
 
 fn cargo_build() -> std::process::Command {
-    command(&[
-        "cargo",
-        "build",
-        "--release",
-        "--locked",
-        "--manifest-path",
-        RUST,
-        "--target-dir",
-        TARGET,
-    ])
+    line(
+        "cargo build --release --locked --manifest-path {} --target-dir {}",
+        &[RUST, TARGET],
+    )
 }
 
 /// Builds a program of `benches/peers/rust`; the feature with its name enables the peer.

@@ -14,8 +14,8 @@ use crate::statistics::median;
 /// Number of pairs of runs: the lock's truth and its measurement in place.
 const PAIRS: usize = 15;
 
-/// Figures with their confidence intervals, by name.
-type Intervals = BTreeMap<String, (f64, [f64; 2])>;
+/// Figures with their confidence intervals, by name and unit.
+pub(super) type Intervals = BTreeMap<String, (f64, [f64; 2])>;
 
 /// Compares two runs this many minutes apart, and measures locks.
 pub fn measure(minutes: u64) -> Result<(), String> {
@@ -42,12 +42,14 @@ fn run(options: &[&str]) -> Result<(Value, f64), String> {
     Ok((report, begun.elapsed().as_secs_f64()))
 }
 
+/// The value and the bounds of an estimate that has both.
+pub(super) fn estimate(e: &Value) -> Option<(f64, [f64; 2])> {
+    let bound = |i: usize| e["interval"][i].as_f64();
+    Some((e["value"].as_f64()?, [bound(0)?, bound(1)?]))
+}
+
 /// Every figure that states what it includes, and every slope.
 fn intervals(report: &Value) -> Intervals {
-    let estimate = |e: &Value| {
-        let bound = |i: usize| e["interval"][i].as_f64();
-        Some((e["value"].as_f64()?, [bound(0)?, bound(1)?]))
-    };
     let list = |key: &str| report[key].as_array().cloned().unwrap_or_default();
     let figures = list("intervals").into_iter().filter_map(|i| {
         let repeated = &i["repeated"];
@@ -55,19 +57,20 @@ fn intervals(report: &Value) -> Intervals {
             return None;
         }
         let name = format!(
-            "{} {} {}",
+            "{} {} {}, ns",
             repeated["script"], i["name"], repeated["parameters"]
         );
         Some((name, estimate(&repeated["typical"])?))
     });
     let slopes = list("lines").into_iter().filter_map(|line| {
-        let name = format!("slope {} {}", line["name"], line["parameters"]);
+        let name = format!("slope {} {}, ns", line["name"], line["parameters"]);
         Some((name, estimate(&line["slope"])?))
     });
     figures.chain(slopes).collect()
 }
 
-fn agreement(first: &Intervals, second: &Intervals) {
+/// Prints how many figures of two runs agree, and those that do not.
+pub(super) fn agreement(first: &Intervals, second: &Intervals) {
     let (mut all, mut agree) = (0, 0);
     let mut apart: Vec<String> = Vec::new();
     for (name, (value, [lo, hi])) in first {
@@ -79,7 +82,7 @@ fn agreement(first: &Intervals, second: &Intervals) {
             agree += 1;
         } else {
             apart.push(format!(
-                "  {name}: {value:.1} [{lo:.1}, {hi:.1}] then {other:.1} [{other_lo:.1}, {other_hi:.1}] ns ({:+.1} %)",
+                "  {name}: {value:.2} [{lo:.2}, {hi:.2}] then {other:.2} [{other_lo:.2}, {other_hi:.2}] ({:+.1} %)",
                 100.0 * (other / value - 1.0)
             ));
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{compile, interval, intervals, report_json, undertick};
-use crate::run::{Scratch, command, output};
+use crate::run::{Scratch, command, line, output};
 use crate::sources::{self, LZ4, Package, REDIS, ZSTD};
 use crate::unedited;
 
@@ -116,14 +116,10 @@ fn instrumented(package: &Package, target: &str, program: &str) -> Result<String
     let made = format!("{source}/{program}");
     if !std::path::Path::new(&made).exists() {
         let flags = "CFLAGS=-O2 -g -finstrument-functions";
-        output(command(&[
-            "make",
-            "-s",
-            "-C",
-            &format!("{source}/programs"),
-            target,
-            flags,
-        ]))?;
+        output(line(
+            "make -s -C {} {} {}",
+            &[&format!("{source}/programs"), target, flags],
+        ))?;
     }
     Ok(made)
 }

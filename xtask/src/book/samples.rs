@@ -3,7 +3,7 @@
 use super::markdown::{Block, Document};
 use super::{documents, text_of};
 use crate::exchange::Outcome;
-use crate::run::{Scratch, command, exists, output, root};
+use crate::run::{Scratch, command, exists, line, output, root};
 
 /// The blocks in these languages, each with its location.
 fn blocks(languages: &[&str]) -> Result<Vec<(String, Block)>, String> {
@@ -65,15 +65,9 @@ pub fn rust() -> Result<Outcome, String> {
     write("src/main.rs", &program)?;
     let manifest = dir.join("Cargo.toml");
     let manifest = manifest.to_string_lossy();
-    output(command(&[
-        "cargo",
-        "check",
-        "--release",
-        "--quiet",
-        "--target-dir",
-        "target/samples/target",
-        "--manifest-path",
-        &manifest,
-    ]))?;
+    output(line(
+        "cargo check --release --quiet --target-dir target/samples/target --manifest-path {}",
+        &[&manifest],
+    ))?;
     Ok(Outcome::Said(format!("{} compiled", blocks.len())))
 }

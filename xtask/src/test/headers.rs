@@ -1,11 +1,7 @@
 //! Tests of the header under strict compilers and for another CPU.
 
 use super::Count;
-use crate::run::Scratch;
-use crate::run::command;
-use crate::run::exists;
-use crate::run::root;
-use crate::run::run;
+use crate::run::{Scratch, command, exists, line, root, run};
 
 pub(super) const AARCH64_CC: &str = "aarch64-linux-gnu-gcc";
 
@@ -111,23 +107,16 @@ pub(super) fn aarch64(count: &mut Count) {
 /// Compiles a C program for aarch64, under the given standard of C.
 fn built_for_aarch64(source: &str, standard: &str, into: &Scratch) -> Result<String, String> {
     let program = into.path("program");
-    run(command(&[
-        AARCH64_CC,
-        standard,
-        "-Wall",
-        "-Wextra",
-        "-DUNDERTICK_OWN_WARNINGS",
-        "-Wpedantic",
-        "-Wconversion",
-        "-Werror",
-        "-O2",
-        "-pthread",
-        "-Iinclude",
-        &format!("crates/record/tests/programs/{source}"),
-        "-o",
-        &program,
-        "-ldl",
-    ]))?;
+    run(line(
+        "{} {} -Wall -Wextra -DUNDERTICK_OWN_WARNINGS -Wpedantic -Wconversion -Werror -O2 \
+         -pthread -Iinclude {} -o {} -ldl",
+        &[
+            AARCH64_CC,
+            standard,
+            &format!("crates/record/tests/programs/{source}"),
+            &program,
+        ],
+    ))?;
     Ok(program)
 }
 

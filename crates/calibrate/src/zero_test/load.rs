@@ -29,20 +29,13 @@ pub enum Load {
 }
 
 /// Why a load could not be started.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct LoadError {
     text: String,
     /// Whether the input was wrong, rather than the machine unable.
     pub usage: bool,
 }
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl core::error::Error for LoadError {}
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,7 +15,6 @@ mod load;
 mod measure;
 mod sampler;
 
-use std::fmt;
 use std::time::Duration;
 
 use undertick_clock::{Source, granularity};
@@ -115,44 +114,33 @@ pub struct Outcome {
 }
 
 /// Why the test has no outcome.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The load could not be started.
+    #[error("{0}")]
     Load(LoadError),
     /// Too few undisturbed measurements.
+    #[error(
+        "only {kept} intervals around nothing were undisturbed; measure for longer, or on a quieter machine"
+    )]
     TooFew {
         /// Number of undisturbed intervals around nothing.
         kept: usize,
     },
     /// The clock hardly moves while nothing is measured.
+    #[error(
+        "this clock moves {:.3} ms at a time: intervals around nothing show no step of it, \
+         and no cost. Count its ticks over many cycles instead: undertick slow plan, undertick slow run",
+        step_ns / 1e6
+    )]
     TooCoarse {
         /// The clock's step, ns.
         step_ns: f64,
     },
     /// The test was stopped by Ctrl-C.
+    #[error("interrupted")]
     Interrupted,
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Load(error) => error.fmt(f),
-            Self::TooFew { kept } => write!(
-                f,
-                "only {kept} intervals around nothing were undisturbed; measure for longer, or on a quieter machine"
-            ),
-            Self::TooCoarse { step_ns } => write!(
-                f,
-                "this clock moves {:.3} ms at a time: intervals around nothing show no step of it, \
-                 and no cost. Count its ticks over many cycles instead: undertick slow plan, undertick slow run",
-                step_ns / 1e6
-            ),
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl core::error::Error for Failure {}
 
 /// Runs the test. Calls `progress` with the share done, 0..=1; the test ends early, without an
 /// outcome, when it returns false.

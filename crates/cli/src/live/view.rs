@@ -72,10 +72,8 @@ impl View {
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
         };
-        let screen = terminal::take_over().map_err(|e| Failure {
-            status: 1,
-            text: format!("the terminal cannot be drawn on: {e}"),
-        })?;
+        let screen = terminal::take_over()
+            .map_err(|e| Failure::machine(format!("the terminal cannot be drawn on: {e}")))?;
         let about = Arc::clone(&shared);
         let watch = Watch {
             on_manifest: Some(Box::new(move |manifest| {

@@ -1,7 +1,7 @@
 //! Modes of a distribution: how many peaks are proven, where they lie, and what share each holds.
 
 #[cfg(test)]
-mod calibration;
+mod calibration_tests;
 mod cells;
 mod of_sample;
 mod scan;
@@ -9,7 +9,7 @@ mod scan;
 use undertick_units::{Estimate, Interval};
 
 use crate::histogram::Distribution;
-use crate::long_run::normal;
+use crate::proportion::score_interval;
 use crate::quantile::binomial_ranks;
 use cells::Cells;
 use scan::{Rule, best_valley};
@@ -335,16 +335,10 @@ impl Describe<'_> {
 /// Share of `seen` values that were `inside` (the score interval), where all are equivalent to
 /// `n_effective` independent ones.
 pub(crate) fn share(inside: f64, seen: f64, n_effective: f64, level: f64) -> Estimate {
-    let (n, p, z) = (n_effective, inside / seen, normal(level));
-    let shrink = 1.0 + z * z / n;
-    let centre = (p + z * z / (2.0 * n)) / shrink;
-    let half = z / shrink * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    let p = inside / seen;
     Estimate {
         value: p,
-        interval: Interval::new(
-            (centre - half).max(0.0).min(p),
-            (centre + half).min(1.0).max(p),
-        ),
+        interval: score_interval(p, n_effective, level),
         level,
         unit: "1".into(),
         method: "share between valleys, score interval".into(),

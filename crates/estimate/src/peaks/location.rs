@@ -119,12 +119,8 @@ pub(super) fn relative(location: &Location, clean: &Location, level: f64) -> Est
             lo: (down.zip(clean_up)).map(|(a, b)| value * (-a.hypot(b)).exp()),
             hi: (up.zip(clean_down)).map(|(a, b)| value * a.hypot(b).exp()),
         },
-        level,
         unit: "1".into(),
-        method: location.method.into(),
-        n: location.n as u64,
-        n_effective: location.n as f64,
-        notes: Vec::new(),
+        ..absolute(location, level)
     }
 }
 
@@ -133,12 +129,9 @@ pub(super) fn clean(location: &Location, level: f64) -> Estimate {
     Estimate {
         value: 1.0,
         interval: Interval::new(1.0, 1.0),
-        level,
         unit: "1".into(),
         method: "by definition".into(),
-        n: location.n as u64,
-        n_effective: location.n as f64,
-        notes: Vec::new(),
+        ..absolute(location, level)
     }
 }
 

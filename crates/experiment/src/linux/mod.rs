@@ -27,6 +27,7 @@ mod work;
 mod worker;
 
 #[cfg(test)]
+#[path = "tests/harness.rs"]
 mod test_harness;
 
 pub use driver::run_repetitions;

@@ -192,7 +192,7 @@ struct StepBuilder<'a> {
     shared: &'static SharedState,
     spec: &'a WorkerSpec,
     group: &'static ReplicaGroup,
-    member: Option<Member>,
+    member: Option<Box<dyn Member>>,
     desk: Desk,
     children: Children,
     regions: Vec<Region>,
@@ -275,14 +275,14 @@ impl<'a> StepBuilder<'a> {
         let last = last.ok_or_else(|| io::Error::other("no step to be blocked in at the start"))?;
         let act = match steps[last].verb {
             Verb::Receive { .. } => self.act(&steps[last])?,
-            _ => self.member()?.start_blocked(),
+            _ => self.member()?.block(),
         };
         Ok((last, act))
     }
 
-    fn member(&self) -> io::Result<&Member> {
+    fn member(&self) -> io::Result<&dyn Member> {
         let none = || io::Error::other("no backend for wakeup, block, notify and wait");
-        self.member.as_ref().ok_or_else(none)
+        self.member.as_deref().ok_or_else(none)
     }
 }
 

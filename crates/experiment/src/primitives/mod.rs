@@ -1,7 +1,6 @@
 //! The operating system's primitives, as ordinary scripts: each script says what a primitive does,
 //! and what its time includes.
 
-use std::fmt;
 use std::fmt::Write as _;
 
 use undertick_analyze::suggestion;
@@ -33,23 +32,14 @@ const SCRIPTS: &[(&str, &str)] = &[
 const WAITERS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The name of a group that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there are no primitives {:?}{}; there are: {}",
+    _0,
+    suggestion(_0, names()),
+    names().collect::<Vec<_>>().join(", ")
+)]
 pub struct Unknown(String);
-
-impl fmt::Display for Unknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = names().collect();
-        write!(
-            f,
-            "there are no primitives {:?}{}; there are: {}",
-            self.0,
-            suggestion(&self.0, names.iter().copied()),
-            names.join(", ")
-        )
-    }
-}
-
-impl core::error::Error for Unknown {}
 
 /// Names of the groups.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -1,11 +1,10 @@
 //! Errors in a script, with their place.
 
-use std::fmt;
-
 use undertick_analyze::suggestion;
 
 /// Why a script cannot be used: `LINE:COLUMN: what is wrong, and the mend`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {text}")]
 pub struct BadScript {
     line: usize,
     column: usize,
@@ -41,14 +40,6 @@ impl BadScript {
         &self.text
     }
 }
-
-impl fmt::Display for BadScript {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.text)
-    }
-}
-
-impl core::error::Error for BadScript {}
 
 /// Where the lines of a text begin.
 pub(crate) struct Lines<'t> {

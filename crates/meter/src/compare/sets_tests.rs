@@ -7,7 +7,6 @@ use std::path::Path;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use undertick_report::compare::{Verdict, render, render_markdown};
-use undertick_report::survey::{Better, Scale};
 use undertick_units::Interval;
 
 use super::super::rounds::Rounds;
@@ -44,11 +43,11 @@ impl Simulated {
 }
 
 fn metric(name: &str, value: f64) -> Metric {
-    Metric {
-        id: name.to_owned(),
-        group: "intervals".to_owned(),
-        name: name.to_owned(),
-        estimate: Estimate {
+    Metric::new(
+        name,
+        "intervals",
+        name,
+        Estimate {
             value,
             interval: Interval { lo: None, hi: None },
             level: 0.95,
@@ -58,12 +57,8 @@ fn metric(name: &str, value: f64) -> Metric {
             n_effective: 51.0,
             notes: Vec::new(),
         },
-        includes: String::new(),
-        better: Better::Lower,
-        scale: Scale::Ratio,
-        cpu: None,
-        once_a_second: None,
-    }
+        "",
+    )
 }
 
 /// Two programs of five spans, the first of which takes `ratio` times as long in the second; `walk`

@@ -5,11 +5,11 @@ use undertick_units::{Estimate, Interval};
 use super::*;
 
 fn metric(id: &str, group: &str, value: f64, half: f64) -> Metric {
-    Metric {
-        id: id.into(),
-        group: group.into(),
-        name: id.replace('.', " "),
-        estimate: Estimate {
+    Metric::new(
+        id,
+        group,
+        id.replace('.', " "),
+        Estimate {
             value,
             interval: Interval::new(value - half, value + half),
             level: 0.95,
@@ -19,12 +19,8 @@ fn metric(id: &str, group: &str, value: f64, half: f64) -> Metric {
             n_effective: 9.0,
             notes: vec![],
         },
-        includes: String::new(),
-        better: Better::Lower,
-        scale: Scale::Ratio,
-        cpu: None,
-        once_a_second: None,
-    }
+        "",
+    )
 }
 
 fn side(name: &str, metrics: Vec<Metric>) -> Side {

@@ -1,5 +1,8 @@
 //! The published counts (Beilner 1988, tables 15 and 17), and 17b recomputed.
 
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 use undertick_estimate::slow::{count_sd, cycles_needed};
 
 /// Tick of the published experiment, us.
@@ -8,10 +11,11 @@ pub const TICK_US: f64 = 1000.0;
 pub const CYCLES: u64 = 10_000;
 
 /// A row of table 17: counts of ten repetitions, and the figures printed for them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     /// The points, e.g. `(1,2)`.
-    pub name: &'static str,
+    pub name: String,
     /// Ticks counted in each repetition (17a).
     pub ticks: [u32; 10],
     /// Their sum as printed.
@@ -24,107 +28,16 @@ pub struct Row {
     pub observed_us: f64,
 }
 
-const fn row(name: &'static str, ticks: [u32; 10], sum: u32, printed: (u32, f64, f64)) -> Row {
-    let (mean_us, predicted_us, observed_us) = printed;
-    Row {
-        name,
-        ticks,
-        sum,
-        mean_us,
-        predicted_us,
-        observed_us,
-    }
-}
-
 /// Table 17.
-pub const TABLE_17: [Row; 13] = [
-    row(
-        "(1,1)",
-        [
-            56913, 56855, 56856, 56853, 56854, 56854, 56854, 56854, 56853, 56856,
-        ],
-        568_602,
-        (5686, 4.64, 1.86),
-    ),
-    row(
-        "(1,2)",
-        [
-            11931, 11949, 11931, 11899, 11912, 11906, 11940, 11902, 11963, 11935,
-        ],
-        119_268,
-        (1193, 3.94, 2.14),
-    ),
-    row(
-        "(2,3)",
-        [820, 806, 817, 829, 849, 821, 821, 882, 832, 811],
-        8288,
-        (83, 2.76, 2.22),
-    ),
-    row(
-        "(3,4)",
-        [1858, 1846, 1847, 1843, 1845, 1882, 1823, 1816, 1832, 1846],
-        18_438,
-        (184, 3.88, 1.83),
-    ),
-    row(
-        "(4,5)",
-        [
-            11995, 12023, 12033, 12013, 11953, 11981, 12028, 12014, 11972, 12029,
-        ],
-        120_041,
-        (1200, 4.00, 2.75),
-    ),
-    row(
-        "(5,6)",
-        [894, 872, 859, 864, 909, 871, 852, 832, 888, 847],
-        8688,
-        (87, 2.82, 2.33),
-    ),
-    row(
-        "(6,7)",
-        [1425, 1403, 1404, 1455, 1436, 1399, 1459, 1488, 1461, 1428],
-        14_358,
-        (144, 3.51, 2.96),
-    ),
-    row(
-        "(7,8)",
-        [
-            11918, 11918, 11924, 11875, 11870, 11959, 11867, 11882, 11860, 11902,
-        ],
-        118_975,
-        (1190, 3.92, 3.19),
-    ),
-    row(
-        "(8,9)",
-        [844, 867, 873, 905, 892, 830, 892, 865, 884, 898],
-        8750,
-        (88, 2.83, 2.41),
-    ),
-    row(
-        "(9,10)",
-        [1819, 1823, 1801, 1757, 1806, 1806, 1806, 1775, 1826, 1774],
-        17_993,
-        (180, 3.84, 2.31),
-    ),
-    row(
-        "(10,11)",
-        [9629, 9585, 9597, 9634, 9606, 9604, 9606, 9636, 9587, 9628],
-        96_112,
-        (961, 1.93, 1.92),
-    ),
-    row(
-        "(11,12)",
-        [855, 859, 830, 843, 835, 846, 865, 859, 852, 839],
-        8483,
-        (85, 2.79, 1.15),
-    ),
-    row(
-        "(12,1)",
-        [2925, 2904, 2940, 2936, 2941, 2949, 2895, 2903, 2896, 2919],
-        29_208,
-        (292, 4.55, 2.03),
-    ),
-];
+pub static TABLE_17: LazyLock<[Row; 13]> = LazyLock::new(|| {
+    #[derive(Deserialize)]
+    struct Tables {
+        table_17: [Row; 13],
+    }
+    let tables: Tables =
+        toml::from_str(include_str!("published/table_17.toml")).expect("table_17.toml is whole");
+    tables.table_17
+});
 
 /// The correct values of table 17b for a row.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,5 @@
 //! Runs a loop with a slow clock.
 
-use std::fmt;
-
 use undertick_clock::slow::TickClock;
 use undertick_ring::mark::Mark;
 
@@ -26,38 +24,23 @@ pub struct Request {
 }
 
 /// Why nothing could be measured.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failed {
     /// The partner for messages could not be started.
-    Io(std::io::Error),
+    #[error("the loop could not be set up: {0}")]
+    Io(#[from] std::io::Error),
     /// The run was stopped before it had enough cycles.
+    #[error("ended before enough undisturbed cycles were run")]
     TooShort,
     /// In every block of cycles the thread was taken off its CPU.
+    #[error(
+        "preempted all the time: no cycle and the two ticks around it passed undisturbed; \
+         use a shorter tick, or a CPU with less to do"
+    )]
     Preempted,
     /// The clock's tick is not known.
+    #[error("the clock does not tick")]
     NoTick,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(f, "the loop could not be set up: {error}"),
-            Self::TooShort => f.write_str("ended before enough undisturbed cycles were run"),
-            Self::Preempted => f.write_str(
-                "preempted all the time: no cycle and the two ticks around it passed undisturbed; \
-                 use a shorter tick, or a CPU with less to do",
-            ),
-            Self::NoTick => f.write_str("the clock does not tick"),
-        }
-    }
-}
-
-impl core::error::Error for Failed {}
-
-impl From<std::io::Error> for Failed {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 /// Runs the loop on this thread. Calls `go_on` with the share done so far; the run ends when it

@@ -62,17 +62,7 @@ fn bounded(value: f64, interval: Interval, unit: &str, n: u64, method: &str) -> 
 }
 
 fn metric(id: &str, name: &str, estimate: Estimate, includes: &str) -> Metric {
-    Metric {
-        id: id.to_owned(),
-        group: GROUP.to_owned(),
-        name: name.to_owned(),
-        estimate,
-        includes: includes.to_owned(),
-        better: Better::Lower,
-        scale: Scale::Ratio,
-        cpu: None,
-        once_a_second: None,
-    }
+    Metric::new(id, GROUP, name, estimate, includes)
 }
 
 fn step(clock: &Clock) -> Option<Metric> {

@@ -75,15 +75,8 @@ fn metrics(measured: &Interference) -> Vec<Metric> {
 
 fn metric(id: &str, name: &str, estimate: Estimate, includes: &str) -> Metric {
     Metric {
-        id: id.to_owned(),
-        group: "interference".to_owned(),
-        name: name.to_owned(),
-        estimate,
-        includes: includes.to_owned(),
-        better: Better::Lower,
         scale: Scale::Difference,
-        cpu: None,
-        once_a_second: None,
+        ..Metric::new(id, "interference", name, estimate, includes)
     }
 }
 

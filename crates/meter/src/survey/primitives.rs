@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use undertick_document::{Repeated, Report};
 use undertick_experiment::{Ended, Experiment, Machine, Options, Outcome, Progress};
-use undertick_report::survey::{Better, Metric, Scale};
+use undertick_report::survey::Metric;
 
 use self::chosen::{CHOSEN, Chosen, Wanted};
 use super::{KEEPING, PRIMITIVES, Request, SurveyResults};
@@ -71,7 +71,7 @@ pub(super) fn lack_all(found: &mut SurveyResults, why: &str) {
     for (index, (setting, _)) in experiment.settings().enumerate() {
         let parameters: BTreeMap<String, String> = setting.parameters.iter().cloned().collect();
         for wanted in wanted_of(experiment.script_of(index)).filter(|w| w.is_in(&parameters)) {
-            let id = filled(wanted.id, &parameters, slug);
+            let id = filled(&wanted.id, &parameters, slug);
             // There is one slope for several settings.
             if !found.missing.iter().any(|m| m.id == id) {
                 found.lack(id, why);
@@ -83,19 +83,19 @@ pub(super) fn lack_all(found: &mut SurveyResults, why: &str) {
 /// The experiment with the scripts and the chosen settings.
 fn experiment(quick: bool) -> Result<Experiment, String> {
     let scripts = (CHOSEN.iter())
-        .map(|chosen| Ok((chosen.script.to_owned(), chosen_text(chosen, quick)?)))
+        .map(|chosen| Ok((chosen.script.clone(), chosen_text(chosen, quick)?)))
         .collect::<Result<Vec<_>, String>>()?;
     Experiment::new(scripts).map_err(|(name, bad)| format!("{name}:{bad}"))
 }
 
 /// The script of a group, with its sweep reduced to the chosen values.
 fn chosen_text(chosen: &Chosen, quick: bool) -> Result<String, String> {
-    let name = chosen.script;
-    let scripts = undertick_experiment::primitives::scripts(&[name.to_owned()], &[])
+    let name = &chosen.script;
+    let scripts = undertick_experiment::primitives::scripts(std::slice::from_ref(name), &[])
         .map_err(|e| e.to_string())?;
     let (_, text) = scripts.into_iter().next().ok_or("no script")?;
     let mut script: toml::Table = toml::from_str(&text).map_err(|e| format!("{name}: {e}"))?;
-    for (parameter, wanted) in chosen.sweep {
+    for (parameter, wanted) in &chosen.sweep {
         let values = (script.get_mut("sweep"))
             .and_then(|sweep| sweep.get_mut(parameter)?.as_array_mut())
             .ok_or_else(|| format!("{name}: sweeps no {parameter}"))?;
@@ -103,7 +103,7 @@ fn chosen_text(chosen: &Chosen, quick: bool) -> Result<String, String> {
             let shown = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);
-            wanted.contains(&shown.as_str())
+            wanted.contains(&shown)
         });
         if values.len() != wanted.len() {
             return Err(format!(
@@ -139,8 +139,8 @@ fn figures(found: &mut SurveyResults, experiment: &Experiment, outcome: &Outcome
         let script = experiment.script_of(index);
         let parameters: BTreeMap<String, String> = setting.parameters.iter().cloned().collect();
         for wanted in wanted_of(script).filter(|w| w.line.is_none() && w.is_in(&parameters)) {
-            let id = filled(wanted.id, &parameters, slug);
-            match repeated(&outcome.report, script, &parameters, wanted.of) {
+            let id = filled(&wanted.id, &parameters, slug);
+            match repeated(&outcome.report, script, &parameters, &wanted.of) {
                 Some(repeated) => found.add(metric(id, wanted, &parameters, repeated)),
                 None => {
                     let why = why_not(outcome, index);
@@ -149,7 +149,7 @@ fn figures(found: &mut SurveyResults, experiment: &Experiment, outcome: &Outcome
             }
         }
     }
-    for chosen in CHOSEN {
+    for chosen in CHOSEN.iter() {
         for wanted in chosen.metrics.iter().filter(|w| w.line.is_some()) {
             slopes(found, chosen, wanted, outcome);
         }
@@ -185,7 +185,7 @@ fn failures(found: &mut SurveyResults, experiment: &Experiment, outcome: &Outcom
 
 fn wanted_of(script: &str) -> impl Iterator<Item = &'static Wanted> {
     let of = CHOSEN.iter().find(|chosen| chosen.script == script);
-    of.map_or(&[][..], |chosen| chosen.metrics).iter()
+    of.map_or(&[][..], |chosen| &chosen.metrics).iter()
 }
 
 fn repeated<'a>(
@@ -209,44 +209,34 @@ fn metric(
     // The interval is based on the repetitions, regardless of their number of samples.
     let n = repeated.repetitions.len() as f64;
     estimate.n_effective = estimate.n_effective.min(n);
+    let name = filled(&wanted.name, parameters, spoken);
     Metric {
-        id,
-        group: wanted.group.to_owned(),
-        name: filled(wanted.name, parameters, spoken),
-        estimate,
-        includes: repeated.includes.clone(),
-        better: Better::Lower,
-        scale: Scale::Ratio,
-        cpu: None,
         once_a_second: repeated.largest_per_second.clone(),
+        ..Metric::new(id, &wanted.group, name, estimate, &repeated.includes)
     }
 }
 
 /// Adds the slopes of a line's metric, one for each value of the other parameters.
 fn slopes(found: &mut SurveyResults, chosen: &Chosen, wanted: &Wanted, outcome: &Outcome) {
     let lines = (outcome.report.lines.iter())
-        .filter(|line| line.script == chosen.script && Some(line.name.as_str()) == wanted.line);
+        .filter(|line| line.script == chosen.script && wanted.line.as_ref() == Some(&line.name));
     let mut any = false;
     for line in lines.filter(|line| wanted.is_in(&line.parameters)) {
         any = true;
-        found.add(Metric {
-            id: filled(wanted.id, &line.parameters, slug),
-            group: wanted.group.to_owned(),
-            name: filled(wanted.name, &line.parameters, spoken),
-            estimate: line.slope.clone(),
-            includes: line.includes.clone(),
-            better: Better::Lower,
-            scale: Scale::Ratio,
-            cpu: None,
-            once_a_second: None,
-        });
+        found.add(Metric::new(
+            filled(&wanted.id, &line.parameters, slug),
+            &wanted.group,
+            filled(&wanted.name, &line.parameters, spoken),
+            line.slope.clone(),
+            &line.includes,
+        ));
     }
     if !any {
         let why = match found.interrupted {
             true => super::INTERRUPTED,
             false => "too few points for a line: see the warnings",
         };
-        found.lack(wanted.id, why);
+        found.lack(&wanted.id, why);
     }
 }
 

@@ -25,16 +25,20 @@ fn what_is_wanted_is_there() {
                 .collect();
             let lines: Vec<&str> = plan.lines.iter().map(|l| l.name.as_str()).collect();
             for wanted in wanted_of(experiment.script_of(index)) {
-                match wanted.line {
-                    Some(line) => assert!(lines.contains(&line), "{line} of {lines:?}"),
-                    None => assert!(names.contains(&wanted.of), "{} of {names:?}", wanted.of),
+                match &wanted.line {
+                    Some(line) => assert!(lines.contains(&line.as_str()), "{line} of {lines:?}"),
+                    None => assert!(
+                        names.contains(&wanted.of.as_str()),
+                        "{} of {names:?}",
+                        wanted.of
+                    ),
                 }
                 if wanted.line.is_some() || !wanted.is_in(&with(setting)) {
                     continue;
                 }
-                let id = filled(wanted.id, &with(setting), slug);
+                let id = filled(&wanted.id, &with(setting), slug);
                 assert!(!id.contains(['{', ' ']), "{id}");
-                assert!(!filled(wanted.name, &with(setting), spoken).contains('{'));
+                assert!(!filled(&wanted.name, &with(setting), spoken).contains('{'));
                 assert!(ids.insert(id.clone()), "{id} twice");
             }
         }
@@ -80,9 +84,9 @@ fn sweeps_are_cut_down() {
 #[test]
 fn a_value_that_is_not_swept_is_refused() {
     let wrong = Chosen {
-        script: "messages",
-        sweep: &[("kind", &["pigeon"])],
-        metrics: &[],
+        script: "messages".to_owned(),
+        sweep: [("kind".to_owned(), vec!["pigeon".to_owned()])].into(),
+        metrics: Vec::new(),
     };
     assert!(chosen_text(&wrong, false).unwrap_err().contains("pigeon"));
 }

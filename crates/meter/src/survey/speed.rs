@@ -152,15 +152,8 @@ fn spread(slowest: &Estimate, fastest: &Estimate, level: f64) -> Option<Metric> 
 
 fn metric(id: &str, name: &str, estimate: Estimate, includes: &str) -> Metric {
     Metric {
-        id: id.to_owned(),
-        group: "speed".to_owned(),
-        name: name.to_owned(),
-        estimate,
-        includes: includes.to_owned(),
         better: Better::Higher,
-        scale: Scale::Ratio,
-        cpu: None,
-        once_a_second: None,
+        ..Metric::new(id, "speed", name, estimate, includes)
     }
 }
 

@@ -1,6 +1,5 @@
 use std::path::Path;
 
-use undertick_report::survey::{Better, Scale};
 use undertick_units::{Estimate, Interval};
 
 use super::*;
@@ -89,25 +88,23 @@ fn stopped_at_once() {
 #[test]
 fn what_has_no_interval_is_missing() {
     let mut found = SurveyResults::default();
-    let metric = |lo, hi| Metric {
-        id: "x".into(),
-        group: "calls".into(),
-        name: "x".into(),
-        estimate: Estimate {
-            value: 1.0,
-            interval: Interval { lo, hi },
-            level: 0.95,
-            unit: "ns".into(),
-            method: String::new(),
-            n: 1,
-            n_effective: 1.0,
-            notes: vec![],
-        },
-        includes: String::new(),
-        better: Better::Lower,
-        scale: Scale::Ratio,
-        cpu: None,
-        once_a_second: None,
+    let metric = |lo, hi| {
+        Metric::new(
+            "x",
+            "calls",
+            "x",
+            Estimate {
+                value: 1.0,
+                interval: Interval { lo, hi },
+                level: 0.95,
+                unit: "ns".into(),
+                method: String::new(),
+                n: 1,
+                n_effective: 1.0,
+                notes: vec![],
+            },
+            "",
+        )
     };
     found.add(metric(Some(0.5), None));
     assert!(found.metrics.is_empty() && found.missing[0].why.contains("too few repetitions"));

@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use undertick_clock::{Source, facts};
-use undertick_format::block;
+use undertick_format::manifest::Manifest;
+use undertick_format::{TraceError, block};
 use undertick_record::Overflow;
 use undertick_record::attach::{Attach, attach};
 use undertick_record::record::record;
@@ -29,11 +30,7 @@ pub fn act_as_recorder() {
     let budget = Some(words[4].parse().unwrap());
     let settings = || settings(overflow, ring, budget);
     let done = match words[1] {
-        "resume" => {
-            let source = Source::open(clock_of(trace).unwrap()).unwrap();
-            let facts = facts::gather(source, Duration::ZERO).unwrap();
-            resume(trace, &facts, &mut |_| {}).map(drop)
-        }
+        "resume" => resume_here(trace).map(drop),
         "attach" => {
             let (pid, length) = (words[5].parse().unwrap(), None);
             attach(
@@ -50,6 +47,13 @@ pub fn act_as_recorder() {
         std::process::exit(error.exit_status());
     }
     std::process::exit(0);
+}
+
+/// Resumes a recording in this process.
+pub fn resume_here(trace: &Path) -> Result<Manifest, TraceError> {
+    let source = Source::open(clock_of(trace).unwrap()).unwrap();
+    let facts = facts::gather(source, Duration::ZERO).unwrap();
+    resume(trace, &facts, &mut |_| {})
 }
 
 /// Settings of the recorders of a trace.

@@ -6,15 +6,13 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use undertick_clock::{Source, facts};
 use undertick_format::read::read_manifest;
 use undertick_record::Overflow;
 use undertick_record::finish::finish;
-use undertick_record::resume::{clock_of, resume};
 use undertick_ring::layout::ring;
 
 use crate::common::flight::{Cells, STOP, assert_accounts, numbers_of};
-use crate::common::recorders::{Recorders, raw_bytes, wait_until};
+use crate::common::recorders::{Recorders, raw_bytes, resume_here, wait_until};
 use crate::common::{self, alone, rows};
 use crate::{MIB, change_manifest, copy, end, killed};
 
@@ -134,12 +132,7 @@ fn a_recorder_that_died_while_it_finished() {
     let (trace, recorders) = killed(dir.path(), &cells, "a.ut");
     let session = read_manifest(&trace).unwrap().session.unwrap();
     fs::remove_dir_all(session).unwrap();
-    let facts = facts::gather(
-        Source::open(clock_of(&trace).unwrap()).unwrap(),
-        Duration::ZERO,
-    )
-    .unwrap();
-    let refused = || resume(&trace, &facts, &mut |_| {}).unwrap_err().to_string();
+    let refused = || resume_here(&trace).unwrap_err().to_string();
     assert!(refused().contains("its rings are gone"), "{}", refused());
     change_manifest(&trace, |manifest| {
         manifest.session = None;
@@ -196,11 +189,7 @@ fn a_session_with_damaged_files_is_finished_without_them() {
         }
         let session = PathBuf::from(read_manifest(&trace).unwrap().session.unwrap());
         damage(&session.join(file));
-        let facts = facts::gather(
-            Source::open(clock_of(&trace).unwrap()).unwrap(),
-            Duration::ZERO,
-        );
-        let refused = resume(&trace, &facts.unwrap(), &mut |_| {}).unwrap_err();
+        let refused = resume_here(&trace).unwrap_err();
         assert_eq!(refused.exit_status(), 2, "{refused}");
         let said = refused.to_string();
         assert!(said.contains(why) && said.contains("--finish"), "{said}");

@@ -5,17 +5,14 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use undertick_clock::{Source, facts};
 use undertick_format::manifest::State;
 use undertick_format::read::{Trace, read_manifest};
 use undertick_record::Overflow;
 use undertick_record::finish::finish;
-use undertick_record::resume::{clock_of, resume};
 
 use crate::common::flight::{Cells, STOP, assert_accounts, numbers_of};
-use crate::common::recorders::{Recorders, raw_bytes, wait_until};
+use crate::common::recorders::{Recorders, raw_bytes, resume_here, wait_until};
 use crate::common::{alone, rows};
 use crate::{MIB, change_manifest, copy, killed};
 
@@ -99,11 +96,7 @@ fn a_trace_that_names_a_directory_of_the_reader() {
         assert!(Trace::open(&trace).is_err());
         assert_eq!(tree(&trace), received, "a reader wrote");
         assert_eq!(tree(&home), before, "a reader touched what the trace names");
-        let facts = facts::gather(
-            Source::open(clock_of(&trace).unwrap()).unwrap(),
-            Duration::ZERO,
-        );
-        let error = resume(&trace, &facts.unwrap(), &mut |_| {}).unwrap_err();
+        let error = resume_here(&trace).unwrap_err();
         assert_eq!(error.exit_status(), 2, "{error}");
         assert_eq!(tree(&home), before);
         // On request it is finished from its own contents, and nothing else is touched.

@@ -8,7 +8,7 @@ use undertick_document::{IntervalReport, Report, without_impossible};
 use undertick_units::Estimate;
 
 use super::Source;
-use crate::survey::{self, Better, Host, Metric, Scale, Survey};
+use crate::survey::{self, Host, Metric, Survey};
 use crate::text::clean;
 
 /// Number of clock steps below which a median says little ([`IntervalReport::median_steps`]).
@@ -199,17 +199,13 @@ fn of_report(report: Report, file: &str) -> Side {
     let intervals = report.intervals.iter().filter_map(of_interval);
     let lines = report.lines.iter().map(|line| {
         let with = values(&line.parameters);
-        Metric {
-            id: words(&[&line.script, &line.name, &with, "slope"]),
-            group: line.script.clone(),
-            name: words(&[&line.name, &with]),
-            estimate: line.slope.clone(),
-            includes: line.includes.clone(),
-            better: Better::Lower,
-            scale: Scale::Ratio,
-            cpu: None,
-            once_a_second: None,
-        }
+        Metric::new(
+            words(&[&line.script, &line.name, &with, "slope"]),
+            &line.script,
+            words(&[&line.name, &with]),
+            line.slope.clone(),
+            &line.includes,
+        )
     });
     let mut metrics: Vec<Metric> = intervals.chain(lines).collect();
     number_the_same(&mut metrics);
@@ -252,17 +248,7 @@ fn of_interval(interval: &IntervalReport) -> Option<Metric> {
             String::new(),
         ),
     };
-    Some(Metric {
-        id,
-        group,
-        name,
-        estimate,
-        includes,
-        better: Better::Lower,
-        scale: Scale::Ratio,
-        cpu: None,
-        once_a_second: None,
-    })
+    Some(Metric::new(id, group, name, estimate, includes))
 }
 
 /// The median, or only the mean where the median is known to a step of the clock.

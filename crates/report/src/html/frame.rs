@@ -19,6 +19,21 @@ const OWN_STYLE: &str = ".figures td.words { white-space: normal; text-align: le
     .figures td.plot { width: 100%; } .figures td.plot::before { content: none; }\n\
     .figures td.plot svg { flex: 1; } .figures td.words { text-align: right; } }\n";
 
+/// The page up to its header, with these styles after the common one.
+pub(super) fn begin(page: &mut String, title: &str, styles: &[&str]) -> Result {
+    write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <title>Undertick: {}</title>\n<style>\n{STYLE}",
+        Text(title),
+    )?;
+    page.extend(styles.iter().copied());
+    page.push_str("</style>\n</head>\n<body>\n<header>\n");
+    Ok(())
+}
+
 /// The page up to its first section.
 pub(super) fn head(
     page: &mut String,
@@ -26,14 +41,10 @@ pub(super) fn head(
     line: &str,
     sections: &[(String, String)],
 ) -> Result {
+    begin(page, title, &[OWN_STYLE])?;
     write!(
         page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <title>Undertick: {0}</title>\n<style>\n{STYLE}{OWN_STYLE}</style>\n</head>\n\
-         <body>\n<header>\n<h1 class=\"name\">{0}</h1>\n<p class=\"recorded\">{1}</p>\n\
-         <nav aria-label=\"Sections\">",
+        "<h1 class=\"name\">{}</h1>\n<p class=\"recorded\">{}</p>\n<nav aria-label=\"Sections\">",
         Text(title),
         Text(line),
     )?;

@@ -3,7 +3,6 @@
 use core::fmt::Write;
 
 use super::frame;
-use super::{POLICY, STYLE};
 use crate::escape::Text;
 use crate::interference::{Interference, RateHistogram, compared_in_words, losses, peaks, summary};
 use crate::table::html::plain;
@@ -24,16 +23,12 @@ pub fn render(found: &Interference) -> String {
 }
 
 fn write_page(page: &mut String, found: &Interference) -> core::fmt::Result {
-    write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <title>Undertick: interference</title>\n<style>\n{STYLE}{OWN_STYLE}</style>\n</head>\n\
-         <body>\n<header>\n<h1>Interference</h1>\n\
+    frame::begin(page, "interference", &[OWN_STYLE])?;
+    page.push_str(
+        "<h1>Interference</h1>\n\
          <nav aria-label=\"Sections\"><a href=\"#peaks\">Peaks</a><a href=\"#rates\">Rates</a>\
-         <a href=\"#losses\">Losses</a></nav>\n</header>\n<main>\n<ul class=\"summary\">\n"
-    )?;
+         <a href=\"#losses\">Losses</a></nav>\n</header>\n<main>\n<ul class=\"summary\">\n",
+    );
     for line in summary(found) {
         writeln!(page, "<li>{}</li>", Text(&line))?;
     }

@@ -4,9 +4,9 @@ use core::fmt::Write;
 
 use undertick_units::Estimate;
 
+use super::frame;
 use super::plot::{PLOT_STYLE, plot};
-use super::{POLICY, STYLE};
-use crate::escape::{self, Text};
+use crate::escape::Text;
 use crate::reproduce::{Item, Reproduction, Table};
 use crate::table::html::plain;
 use crate::table::{Cell, Columns};
@@ -24,14 +24,11 @@ pub fn render(found: &Reproduction) -> String {
 }
 
 fn write_page(page: &mut String, found: &Reproduction) -> core::fmt::Result {
+    let title = format!("{} reproduced", found.source);
+    frame::begin(page, &title, &[OWN_STYLE, PLOT_STYLE])?;
     write!(
         page,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <title>Undertick: {} reproduced</title>\n<style>\n{STYLE}{OWN_STYLE}{PLOT_STYLE}</style>\n</head>\n\
-         <body>\n<header>\n<h1>Reproduced: {}</h1>\n<p class=\"recorded\">{}</p>\n",
-        Text(&found.source),
+        "<h1>Reproduced: {}</h1>\n<p class=\"recorded\">{}</p>\n",
         Text(&found.source),
         Text(&found.title),
     )?;
@@ -58,14 +55,7 @@ fn write_page(page: &mut String, found: &Reproduction) -> core::fmt::Result {
     }
     items(page, &found.items)?;
     let document = serde_json::to_string(found).unwrap_or_else(|_| "null".to_owned());
-    write!(
-        page,
-        "</main>\n<footer><p>Undertick, document version {}. The whole document is in this file, \
-         as JSON, in the element <code>report</code>.</p></footer>\n\
-         <script type=\"application/json\" id=\"report\">{}</script>\n</body>\n</html>\n",
-        found.schema_version,
-        escape::json(&document),
-    )
+    frame::foot(page, found.schema_version, &document)
 }
 
 fn section(page: &mut String, index: usize, table: &Table) -> core::fmt::Result {

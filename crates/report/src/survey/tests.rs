@@ -16,17 +16,13 @@ pub(crate) fn estimate(value: f64, lo: f64, hi: f64, unit: &str) -> Estimate {
 }
 
 pub(crate) fn metric(id: &str, group: &str, estimate: Estimate) -> Metric {
-    Metric {
-        id: id.into(),
-        group: group.into(),
-        name: id.replace('.', " "),
+    Metric::new(
+        id,
+        group,
+        id.replace('.', " "),
         estimate,
-        includes: format!("all of {id}"),
-        better: Better::Lower,
-        scale: Scale::Ratio,
-        cpu: None,
-        once_a_second: None,
-    }
+        format!("all of {id}"),
+    )
 }
 
 pub(crate) fn survey(metrics: Vec<Metric>) -> Survey {

@@ -1,5 +1,4 @@
-//! The first screen: where the time went, how sure that is, and why it varies, in at most
-//! [`MOST_LINES`] lines.
+//! The first screen: where the time went, why it varies, and how sure that is.
 
 mod findings;
 mod tree;
@@ -9,8 +8,6 @@ use undertick_document::{IntervalKind, Report, figures, without_impossible};
 use crate::remarks;
 use crate::text::{clean, shorten, wrap};
 
-/// Most lines of an overview, however much was recorded.
-const MOST_LINES: usize = 40;
 /// Most rows of its table.
 const MOST_ROWS: usize = 14;
 /// Most sentences.
@@ -139,18 +136,4 @@ fn more(report: &Report) -> String {
         n => format!(" ({n} warnings)"),
     };
     format!("More: --full{hidden}, --flat, --html FILE, --json; every span as a row: --spans")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Parts of a fixed number of lines leave room for the others.
-    #[test]
-    fn the_parts_fit_on_a_screen() {
-        let of_heading = 3;
-        let of_table = MOST_ROWS + 3;
-        let of_findings = 2 * MOST_FINDINGS + 1;
-        assert!(of_heading + of_table + of_findings + 5 <= MOST_LINES);
-    }
 }

@@ -3,7 +3,7 @@
 
 use undertick_cmstar::load::{ReadingLoops, ReadingRun, reading_loops};
 use undertick_cmstar::{Os, Parameters, Routine};
-use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
+use undertick_report::plot::{Axis, Curve, Plot, Point};
 
 use super::readings::{plateau, standard_deviation};
 use super::{Context, item, number};
@@ -84,11 +84,7 @@ fn routines(context: &mut Context<'_>) -> Result<(), Stopped> {
                 }
                 rows.push(cells);
             }
-            curves.push(Curve {
-                name: routine.name().to_owned(),
-                style: Style::Line,
-                points,
-            });
+            curves.push(Curve::line(routine.name(), points));
         }
         context.plot(Plot {
             title: format!("Every way of reading the clock, {os}"),
@@ -175,11 +171,7 @@ fn ticks(context: &mut Context<'_>) -> Result<(), Stopped> {
                 number(range_s(context.parameters, tick_us)),
             ]);
         }
-        curves.push(Curve {
-            name: format!("{os}, {readers} Cms"),
-            style: Style::Line,
-            points,
-        });
+        curves.push(Curve::line(format!("{os}, {readers} Cms"), points));
     }
     context.table(
         "Longer ticks",

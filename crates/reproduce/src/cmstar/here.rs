@@ -50,11 +50,9 @@ pub fn with_measured(
         quantity: "fastest CPU over slowest, less 1, this machine".to_owned(),
         unit: "1".to_owned(),
         published: Some(SPEED_RANGE),
-        formula: None,
-        simulated: None,
         measured: cpus,
-        ratio: None,
         note: "published: 34 Cms within 4.6 %".to_owned(),
+        ..Item::default()
     });
     let rows: Vec<Vec<String>> = (zeros.iter())
         .flat_map(|(load, outcome)| zero_rows(found, load, outcome))
@@ -101,12 +99,9 @@ fn zero_rows(found: &mut Reproduction, load: &str, outcome: &Outcome) -> Vec<Vec
                 id: format!("here/zero/{load}/{}/{figure}", method.name),
                 quantity: format!("{quantity}, this machine, load: {load}, {}", method.name),
                 unit: if figure == "k" { "1" } else { "ns" }.to_owned(),
-                published: None,
-                formula: None,
-                simulated: None,
                 measured: estimate.cloned(),
-                ratio: None,
                 note: chosen.to_owned(),
+                ..Item::default()
             });
         }
         rows.push(vec![
@@ -160,11 +155,10 @@ fn messages(found: &mut Reproduction, report: &Report) {
                 quantity,
                 unit: unit.to_owned(),
                 published: Some(published),
-                formula: None,
-                simulated: None,
                 measured,
                 ratio,
                 note: "Unix sockets, words of 8 bytes".to_owned(),
+                ..Item::default()
             });
         }
     }

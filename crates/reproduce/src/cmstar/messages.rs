@@ -140,11 +140,7 @@ pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
 }
 
 fn curve(pairs: usize, points: Vec<Point>) -> Curve {
-    Curve {
-        name: format!("{pairs} pairs in each cluster"),
-        style: Style::Line,
-        points,
-    }
+    Curve::line(format!("{pairs} pairs in each cluster"), points)
 }
 
 /// The time that a word adds to a call.

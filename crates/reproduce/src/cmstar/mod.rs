@@ -169,11 +169,9 @@ fn item(
         quantity,
         unit: unit.to_owned(),
         published,
-        formula: None,
         simulated,
-        measured: None,
-        ratio: None,
         note,
+        ..Item::default()
     }
 }
 

@@ -300,11 +300,7 @@ pub(super) fn distributions(context: &mut Context<'_>) -> Result<(), Stopped> {
             ]);
         }
         least_and_second(context, os, routine, &light);
-        spreads.push(Curve {
-            name: format!("{os}, {}", routine.name()),
-            style: Style::Line,
-            points: spread,
-        });
+        spreads.push(Curve::line(format!("{os}, {}", routine.name()), spread));
         context.plot(Plot {
             title: format!("Figure {figure}: {os}, {}", routine.name()),
             text: vec![format!(

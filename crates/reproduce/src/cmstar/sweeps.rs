@@ -9,7 +9,7 @@ use undertick_cmstar::{
     spread,
 };
 use undertick_estimate::compensation::{Method, Paired, zero_test};
-use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
+use undertick_report::plot::{Axis, Curve, Plot, Point};
 
 use super::readings::true_us;
 use super::{Context, item};
@@ -178,11 +178,7 @@ fn granularity(context: &mut Context<'_>) -> Result<(), Stopped> {
         "Method II: clock process",
         "control variates",
     ];
-    let mut curves = names.map(|name| Curve {
-        name: name.to_owned(),
-        style: Style::Line,
-        points: Vec::new(),
-    });
+    let mut curves = names.map(|name| Curve::line(name, Vec::new()));
     let mut rows = Vec::new();
     for (phase, machines) in PHASES_MS.iter().zip(found.chunks(seeds as usize)) {
         let mut cells = vec![format!("{phase}")];
@@ -290,11 +286,7 @@ fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
                 String::new(),
             ));
         }
-        curves.push(Curve {
-            name: routine.name().to_owned(),
-            style: Style::Line,
-            points,
-        });
+        curves.push(Curve::line(routine.name(), points));
     }
     context.plot(Plot {
         title: "One clock for many processors (Medusa)".to_owned(),

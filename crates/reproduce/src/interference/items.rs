@@ -20,10 +20,7 @@ pub(super) fn item(
         unit: unit.to_owned(),
         published: printed,
         formula,
-        simulated: None,
-        measured: None,
-        ratio: None,
-        note: String::new(),
+        ..Item::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Joining, Means, Port, Verbs, joined};
+use super::{Joining, Means, Member, Port, joined};
 use crate::linux::fail::fail;
 use crate::linux::lock::pthread::{Mutex, made};
 use crate::linux::shared_memory::SharedMemory;
@@ -89,7 +89,7 @@ impl Condvars {
 }
 
 impl Means for Condvars {
-    fn join(&self, joining: Joining) -> Box<dyn Verbs> {
+    fn join(&self, joining: Joining) -> Box<dyn Member> {
         let all = self.0;
         joined(CondvarPort { all, joining }, joining)
     }

@@ -9,13 +9,13 @@ fn with_events() -> impl Iterator<Item = Backend> {
 }
 
 /// Runs the body with two members, in one process, with events 10, 11 and 12.
-fn for_each_backend(body: impl Fn(&Control, &Member, &Member)) {
+fn for_each_backend(body: impl Fn(&Control, &dyn Member, &dyn Member)) {
     for backend in with_events() {
         let memory = SharedMemory::new(1 << 16).unwrap();
         let control = made(backend, 2, &[10, 11, 12], &memory);
         println!("{backend:?}");
         test_harness::processes(1, &[], |_| {
-            body(&control, &control.member(0), &control.member(1));
+            body(&control, &*control.member(0), &*control.member(1));
         });
     }
 }

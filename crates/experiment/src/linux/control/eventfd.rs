@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use super::{Joining, Means, Port, Verbs, joined};
+use super::{Joining, Means, Member, Port, joined};
 use crate::linux::counter::Counter;
 use crate::linux::fail::{again_if_interrupted, because, done, fail_last, made};
 
@@ -55,7 +55,7 @@ fn change(poll: RawFd, operation: i32, fd: RawFd) {
 }
 
 impl Means for Counters {
-    fn join(&self, joining: Joining) -> Box<dyn Verbs> {
+    fn join(&self, joining: Joining) -> Box<dyn Member> {
         let all = self.clone();
         joined(CounterPort { all, joining }, joining)
     }

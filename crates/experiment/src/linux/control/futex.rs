@@ -1,6 +1,6 @@
 //! Two binary semaphores for each process, with `futex(2)`: one for wakeups, one for events.
 
-use super::{Joining, Means, Port, Verbs, joined};
+use super::{Joining, Means, Member, Port, joined};
 use crate::linux::shared_memory::SharedMemory;
 use crate::linux::wait::BinarySemaphore;
 
@@ -22,7 +22,7 @@ impl Semaphores {
 }
 
 impl Means for Semaphores {
-    fn join(&self, joining: Joining) -> Box<dyn Verbs> {
+    fn join(&self, joining: Joining) -> Box<dyn Member> {
         joined(
             SemaphorePort {
                 all: self.0,

@@ -52,16 +52,10 @@ impl Released {
     }
 }
 
-/// A process or thread, with the state that it needs for the verbs.
-pub(crate) struct Member {
-    verbs: Box<dyn Verbs>,
-    blocked: Blocked,
-}
-
 /// The implementation of wakeup, block, notify and wait.
 trait Means: Send + Sync {
     /// Called in the process and thread of the member.
-    fn join(&self, joining: Joining) -> Box<dyn Verbs>;
+    fn join(&self, joining: Joining) -> Box<dyn Member>;
 
     /// Wakes all sleeping members; `released` is already set.
     fn release(&self);
@@ -72,6 +66,7 @@ trait Means: Send + Sync {
 struct Joining {
     me: usize,
     sign: Sign,
+    blocked: Blocked,
     events: Events,
     released: Released,
 }
@@ -92,14 +87,23 @@ trait Port: 'static {
     fn sleep(&self) -> impl FnMut() + 'static;
 }
 
-/// The verbs of a member.
-trait Verbs {
+/// A process or thread, with the state that it needs for the verbs. Those that take or wait for an
+/// event panic if the control was made without the event.
+pub(crate) trait Member {
+    /// Wakes the target, or makes its next block return at once.
     fn wakeup(&self, target: usize) -> Act;
+    /// Blocks until a wakeup.
     fn block(&self) -> Act;
+    /// Wakes all members that have added the event.
     fn notify(&self, event: u32) -> Act;
+    /// Adds the event to those for which this member waits.
     fn add_event(&self, event: u32) -> Act;
+    /// Removes the event from those for which this member waits.
     fn del_event(&self, event: u32) -> Act;
+    /// Waits for one of the added events, and removes all of them.
     fn wait(&self) -> Act;
+    /// Spins until the target, which must be watched, has been blocked for `settle` and sleeps.
+    fn until_blocked(&self, target: usize, settle: Duration) -> Act;
 }
 
 impl Control {
@@ -138,16 +142,14 @@ impl Control {
     }
 
     /// Returns one of the members; each may be made once, in its own process and thread.
-    pub(crate) fn member(&self, me: usize) -> Member {
-        Member {
-            verbs: self.means.join(Joining {
-                me,
-                sign: self.blocked.sign(me),
-                events: self.events,
-                released: self.released,
-            }),
+    pub(crate) fn member(&self, me: usize) -> Box<dyn Member> {
+        self.means.join(Joining {
+            me,
+            sign: self.blocked.sign(me),
             blocked: self.blocked,
-        }
+            events: self.events,
+            released: self.released,
+        })
     }
 
     /// Ends all blocking: a blocked member returns, and every later block, wait or `until_blocked`
@@ -161,62 +163,17 @@ impl Control {
     }
 }
 
-impl Member {
-    /// Wakes the target, or makes its next block return at once.
-    pub(crate) fn wakeup(&self, target: usize) -> Act {
-        self.verbs.wakeup(target)
-    }
-
-    /// Blocks until a wakeup.
-    pub(crate) fn block(&self) -> Act {
-        self.verbs.block()
-    }
-
-    /// Blocks as at the start of a process that begins blocked.
-    pub(crate) fn start_blocked(&self) -> Act {
-        self.block()
-    }
-
-    /// Wakes all members that have added the event.
-    ///
-    /// # Panics
-    /// The control was made without the event. The same holds for the functions below.
-    pub(crate) fn notify(&self, event: u32) -> Act {
-        self.verbs.notify(event)
-    }
-
-    /// Adds the event to those for which this member waits.
-    pub(crate) fn add_event(&self, event: u32) -> Act {
-        self.verbs.add_event(event)
-    }
-
-    /// Removes the event from those for which this member waits.
-    pub(crate) fn del_event(&self, event: u32) -> Act {
-        self.verbs.del_event(event)
-    }
-
-    /// Waits for one of the added events, and removes all of them.
-    pub(crate) fn wait(&self) -> Act {
-        self.verbs.wait()
-    }
-
-    /// Spins until the target, which must be watched, has been blocked for `settle` and sleeps.
-    pub(crate) fn until_blocked(&self, target: usize, settle: Duration) -> Act {
-        self.blocked.until(target, settle)
-    }
-}
-
 /// A member that has joined one kind of backend.
 struct Joined<P> {
     port: P,
     joining: Joining,
 }
 
-fn joined<P: Port>(port: P, joining: Joining) -> Box<dyn Verbs> {
+fn joined<P: Port>(port: P, joining: Joining) -> Box<dyn Member> {
     Box::new(Joined { port, joining })
 }
 
-impl<P: Port> Verbs for Joined<P> {
+impl<P: Port> Member for Joined<P> {
     fn wakeup(&self, target: usize) -> Act {
         Box::new(self.port.wakeup(target))
     }
@@ -296,6 +253,10 @@ impl<P: Port> Verbs for Joined<P> {
                 }
             }
         })
+    }
+
+    fn until_blocked(&self, target: usize, settle: Duration) -> Act {
+        self.joining.blocked.until(target, settle)
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Joining, Means, Port, Verbs, joined};
+use super::{Joining, Means, Member, Port, joined};
 use crate::linux::fail::{again_if_interrupted, fail_last};
 use crate::linux::shared_memory::SharedMemory;
 use crate::linux::stream;
@@ -63,7 +63,7 @@ impl Pipes {
 }
 
 impl Means for Pipes {
-    fn join(&self, joining: Joining) -> Box<dyn Verbs> {
+    fn join(&self, joining: Joining) -> Box<dyn Member> {
         let port = PipePort {
             all: self.clone(),
             joining,

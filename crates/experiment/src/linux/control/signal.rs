@@ -4,7 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::{Joining, Means, Port, Verbs, joined};
+use super::{Joining, Means, Member, Port, joined};
 use crate::linux::fail::{again_if_interrupted, fail_last};
 use crate::linux::shared_memory::SharedMemory;
 
@@ -93,7 +93,7 @@ impl Threads {
 }
 
 impl Means for Threads {
-    fn join(&self, joining: Joining) -> Box<dyn Verbs> {
+    fn join(&self, joining: Joining) -> Box<dyn Member> {
         // The blocked signal is inherited, unless the process was started in another way.
         if let Err(error) = block_signal() {
             crate::linux::fail::fail("block a signal", error);

@@ -3,7 +3,7 @@ use super::*;
 /// The counts as they appear in the scan add up to the printed sums.
 #[test]
 fn the_counts_add_up() {
-    for row in TABLE_17 {
+    for row in TABLE_17.iter() {
         assert_eq!(row.ticks.iter().sum::<u32>(), row.sum, "{}", row.name);
     }
     let parts: u32 = TABLE_17[1..].iter().map(|r| r.sum).sum();
@@ -13,7 +13,7 @@ fn the_counts_add_up() {
 /// All 13 rows agree to the last printed digit.
 #[test]
 fn table_17b_is_recomputed() {
-    for row in TABLE_17 {
+    for row in TABLE_17.iter() {
         let r = row.recomputed();
         println!("{} {r:?}", row.name);
         assert!(

@@ -2,7 +2,7 @@
 # Builds the bench: build.sh DIRECTORY DEPTH_LOG2 GAPS_LOG2 [RTL]
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
-rtl=${4:-$here/../rtl}
+rtl=${4:-$here/../../rtl}
 verilator --cc --exe --build -j 2 -O3 --x-assign unique --x-initial unique -Wno-fatal \
   -CFLAGS "-I$here -std=c++17 -O2 -DDEPTH_LOG2=$2" -MAKEFLAGS "OPT_FAST=-O2" \
   --Mdir "$1" --top-module event_card \
