@@ -235,7 +235,8 @@ impl PaletteMatcher {
             while row < to && !stopped {
                 // This many rows cannot nest too deeply.
                 let end = to.min(row + DEEPEST.saturating_sub(self.depth));
-                let (n, full) = self.run(&mut context.tree, &mut ring.counts.plain, block, row..end);
+                let (n, full) =
+                    self.run(&mut context.tree, &mut ring.counts.plain, block, row..end);
                 row += n;
                 match full {
                     Some(slot) => self.tally_slot(slot, context),

@@ -205,7 +205,8 @@ impl Tree {
             calls,
         } = call;
         let all = i128::from(ticks) * i128::from(calls);
-        let Some(node) = (path.node().checked_sub(1)).and_then(|at| self.nodes.get_mut(at as usize))
+        let Some(node) =
+            (path.node().checked_sub(1)).and_then(|at| self.nodes.get_mut(at as usize))
         else {
             return add_beyond(&mut self.beyond, interval, (calls, all));
         };

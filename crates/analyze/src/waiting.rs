@@ -86,14 +86,14 @@ pub(crate) struct Columns<'a> {
 impl Columns<'_> {
     pub(crate) fn each(&self) -> impl Iterator<Item = FastSample> {
         let readings = self.starts.iter().zip(self.ends);
-        readings
-            .zip(self.inside.iter().zip(self.paths))
-            .map(|((&start, &end), (&inside, &path))| FastSample {
+        readings.zip(self.inside.iter().zip(self.paths)).map(
+            |((&start, &end), (&inside, &path))| FastSample {
                 start,
                 end,
                 inside,
                 path,
-            })
+            },
+        )
     }
 
     /// Computes the duration of each; `None` where one does not fit into 64 bits.

@@ -89,7 +89,9 @@ fn paths(report: &Report) -> BTreeMap<Vec<i32>, &PathReport> {
     let mut names: Vec<Vec<i32>> = Vec::new();
     let mut found = BTreeMap::new();
     for (at, path) in report.paths.iter().enumerate() {
-        let mut name = path.parent.map_or_else(Vec::new, |outer| names[outer as usize].clone());
+        let mut name = path
+            .parent
+            .map_or_else(Vec::new, |outer| names[outer as usize].clone());
         assert_eq!(name.len(), path.depth as usize, "{at}");
         name.push(path.name.strip_prefix("event ").unwrap().parse().unwrap());
         names.push(name.clone());
@@ -101,7 +103,10 @@ fn paths(report: &Report) -> BTreeMap<Vec<i32>, &PathReport> {
 #[track_caller]
 fn assert_done(report: &Report, done: &BTreeMap<Vec<i32>, Done>) {
     let found = paths(report);
-    assert_eq!(found.keys().collect::<Vec<_>>(), done.keys().collect::<Vec<_>>());
+    assert_eq!(
+        found.keys().collect::<Vec<_>>(),
+        done.keys().collect::<Vec<_>>()
+    );
     for (path, done) in done {
         let report = found[path];
         let said = Done {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{compile, refused, said, undertick};
+use support::{compile, copy_program, refused, said, undertick};
 
 const NOBODY: u32 = 65_534;
 
@@ -239,7 +239,7 @@ fn users() {
     assert_eq!((events(&trace, "1"), events(&trace, "2")), (1505, 5));
     // The user nobody attaches to it, too; the program is copied to where nobody can run it.
     let copy = dir.path().join("undertick");
-    std::fs::copy(env!("CARGO_BIN_EXE_undertick"), &copy).unwrap();
+    copy_program(Path::new(env!("CARGO_BIN_EXE_undertick")), &copy);
     let as_nobody = |pid: &str, name: &str| {
         let mut command = Command::new(&copy);
         command.args(["record", "--no-calibration", "--pid", pid, "-o"]);

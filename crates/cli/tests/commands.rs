@@ -48,13 +48,20 @@ fn report_says_what_the_program_did() {
         "the page needs no network"
     );
 
-    let (code, text) = said(&undertick(&["report", &trace]));
-    assert_eq!(code, 0);
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 100),
-        "wider than 100 columns"
-    );
-    assert!(text.contains("parse"));
+    for arguments in [&["report", &trace][..], &["report", &trace, "--full"]] {
+        let (code, text) = said(&undertick(arguments));
+        assert_eq!(code, 0);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "wider than 100 columns"
+        );
+        assert!(text.contains("parse"));
+        assert_eq!(
+            text.lines().count() > 40,
+            arguments.contains(&"--full"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -5,11 +5,12 @@
 mod support;
 
 use std::io::Read as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
-use support::{refused, said, undertick};
+use support::{copy_program, refused, said, undertick};
 
 fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_undertick")
@@ -169,7 +170,7 @@ fn no_right_is_needed() {
     }
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("undertick");
-    std::fs::copy(binary(), &copy).unwrap();
+    copy_program(Path::new(binary()), &copy);
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let found = document(

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use support::{PROGRAM, compile, refused, said, undertick};
+use support::{PROGRAM, compile, copy_program, refused, said, undertick};
 
 /// Writes 1000 events and sleeps 20 times in between.
 const SLEEPER: &str = r#"
@@ -179,7 +179,7 @@ fn what_points_cost_is_stated() {
             "{frame}"
         );
         assert!(report["trace"]["perturbation"]["value"].is_number());
-        let text = undertick(&["report", trace.to_str().unwrap()]);
+        let text = undertick(&["report", trace.to_str().unwrap(), "--full"]);
         let text = String::from_utf8(text.stdout).unwrap();
         assert!(text.contains("frame: slowed by"), "{text}");
     }
@@ -207,7 +207,7 @@ fn without_any_source_auto_says_so_and_on_refuses() {
     let program = compile(path, "program", PROGRAM, &[]);
     let contained = compile(path, "contained", CONTAINED, &[]);
     let binary = path.join("undertick");
-    fs::copy(env!("CARGO_BIN_EXE_undertick"), &binary).unwrap();
+    copy_program(Path::new(env!("CARGO_BIN_EXE_undertick")), &binary);
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(path, open).unwrap();
     let run = |kernel: &str| {

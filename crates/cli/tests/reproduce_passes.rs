@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use support::{compile, refused, said, undertick};
+use support::{compile, copy_program, refused, said, undertick};
 
 /// Two processes that hand the CPU to and fro.
 const SCRIPT: &str = "
@@ -162,7 +162,7 @@ fn without_privilege_the_table_says_what_it_lacks() {
     let path: &Path = dir.path();
     let nobody = compile(path, "nobody", NOBODY, &[]);
     let binary = path.join("undertick");
-    fs::copy(env!("CARGO_BIN_EXE_undertick"), &binary).unwrap();
+    copy_program(Path::new(env!("CARGO_BIN_EXE_undertick")), &binary);
     fs::write(path.join("s.toml"), SCRIPT).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(path, open).unwrap();

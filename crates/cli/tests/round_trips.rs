@@ -91,7 +91,7 @@ fn what_was_exported_is_imported_again() {
 
 /// Asserts the report of an import: counts, that nothing was subtracted, and what is not known.
 fn report(trace: &str) {
-    let text = said(&undertick(&["report", trace])).1;
+    let text = said(&undertick(&["report", trace, "--full"])).1;
     assert!(text.contains("on a machine that is not known"), "{text}");
     assert!(text.contains("one reading not known"), "{text}");
     let output = undertick(&["report", trace, "--json"]);

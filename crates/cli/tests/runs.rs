@@ -83,7 +83,7 @@ fn runs_and_their_report() {
     means.sort_by(f64::total_cmp);
     assert!((mean / means[1] - 1.0).abs() < 1e-9);
     assert!(work["mean"]["interval"][1].as_f64().unwrap() >= mean);
-    let (_, text_of_report) = said(&undertick(&["report", text(&set)]));
+    let (_, text_of_report) = said(&undertick(&["report", text(&set), "--full"]));
     for words in ["3 runs of", "from what 3 runs within"] {
         let joined = text_of_report
             .split_whitespace()

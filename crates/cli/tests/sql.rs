@@ -34,10 +34,11 @@ fn without_the_package_it_says_what_to_install() {
 #[test]
 fn all_words_are_handed_on() {
     let dir = tempfile::tempdir().unwrap();
-    let python = dir.path().join("python");
+    let (written, python) = (dir.path().join("written"), dir.path().join("python"));
     let script =
         "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\nfor word; do echo \"<$word>\"; done\nexit 7\n";
-    std::fs::write(&python, script).unwrap();
+    std::fs::write(&written, script).unwrap();
+    support::copy_program(&written, &python);
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
     let (code, text) = said(&sql(
         &python,

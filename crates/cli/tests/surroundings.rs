@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use support::{SmallDisk, compile, refused, said};
+use support::{SmallDisk, compile, copy_program, refused, said};
 
 /// A user without any right.
 const NOBODY: u32 = 65_534;
@@ -304,7 +304,7 @@ fn a_program_that_is_nowhere_is_refused_at_once() {
     fs::create_dir(&work).unwrap();
     fs::create_dir(&cache).unwrap();
     // A file that is there, but not in PATH: ./ was forgotten.
-    fs::copy("/bin/true", work.join("here")).unwrap();
+    copy_program(Path::new("/bin/true"), &work.join("here"));
     for (program, options) in [
         ("./no-such-program", [].as_slice()),
         ("no-such-program", &[]),

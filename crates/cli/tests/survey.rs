@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{refused, said, undertick};
+use support::{copy_program, refused, said, undertick};
 
 /// One survey runs at a time, because it takes all CPUs.
 static ONE: Mutex<()> = Mutex::new(());
@@ -269,7 +269,7 @@ fn on_one_cpu_without_rights() {
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         // Nobody may not read the build directory, so the program is copied.
         let program = dir.path().join("undertick");
-        std::fs::copy(env!("CARGO_BIN_EXE_undertick"), &program).unwrap();
+        copy_program(Path::new(env!("CARGO_BIN_EXE_undertick")), &program);
         let mut other = Command::new(&program);
         other
             .args(["survey", "--quick", "--json"])

@@ -86,7 +86,10 @@ pub fn duration(ns: f64) -> String {
 #[must_use]
 pub fn duration_within(ns: f64, half_ns: f64) -> String {
     let interval = Interval::new(ns - half_ns, ns + half_ns);
-    let (supported, short) = (on_scale(ns, interval, DURATIONS).value_and_unit(), duration(ns));
+    let (supported, short) = (
+        on_scale(ns, interval, DURATIONS).value_and_unit(),
+        duration(ns),
+    );
     if supported.len() < short.len() {
         supported
     } else {
@@ -113,6 +116,15 @@ pub fn count(n: u64) -> String {
 pub fn short_count(n: u64) -> String {
     if n < 10_000_000 {
         return count(n);
+    }
+    three_digits(n)
+}
+
+/// A count to three digits.
+#[must_use]
+pub fn three_digits(n: u64) -> String {
+    if n < 1000 {
+        return n.to_string();
     }
     let mut scaled = n as f64;
     for suffix in ["k", "M", "G", "T", "P"] {

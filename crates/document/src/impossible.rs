@@ -54,14 +54,20 @@ pub fn without_impossible(mut report: Report) -> Report {
 /// Takes the impossible figures out of a path; nothing says why, because those of its interval do.
 fn path(path: &mut PathReport) {
     let is_possible = |total: &mut Estimate| Must::NotNegative.judge(total).is_none();
-    path.total = path.total.take().and_then(|mut total| {
-        is_possible(&mut total).then_some(total)
-    });
-    let most = path.total.as_ref().map_or(f64::INFINITY, |total| total.value * (1.0 + ROUNDING));
+    path.total = path
+        .total
+        .take()
+        .and_then(|mut total| is_possible(&mut total).then_some(total));
+    let most = path
+        .total
+        .as_ref()
+        .map_or(f64::INFINITY, |total| total.value * (1.0 + ROUNDING));
     for part in [&mut path.self_ns, &mut path.off_cpu_ns] {
         *part = part.filter(|ns| (0.0..=most).contains(ns));
     }
-    path.share = path.share.filter(|share| (0.0..=1.0 + ROUNDING).contains(share));
+    path.share = path
+        .share
+        .filter(|share| (0.0..=1.0 + ROUNDING).contains(share));
     let mut above = f64::INFINITY;
     for figure in [&mut path.max_ns, &mut path.p99_ns, &mut path.median_ns] {
         *figure = figure.filter(|ns| ns.is_finite() && *ns <= above + ROUNDING * above.abs());

@@ -11,7 +11,7 @@ use common::evidence::{
     INNER, Recorded, STEP, assert_accounted, assert_sound, error_ticks, has_switches, read,
     recorded, recorded_with,
 };
-use common::{alone, program, request, settings};
+use common::{alone, copy_program, program, request, settings};
 use undertick_clock::{Source, facts, rate};
 use undertick_format::schema::Kind;
 use undertick_record::Overflow;
@@ -187,10 +187,10 @@ fn an_unprivileged_user_has_switches_too() {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
-    fs::copy(program("kernel.c", &[]), path.join("program")).unwrap();
+    copy_program(&program("kernel.c", &[]), &path.join("program"));
     // Other users may be unable to read the directory of the test program.
     let own = path.join("test");
-    fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
+    copy_program(&std::env::current_exe().unwrap(), &own);
     std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
     let status = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])

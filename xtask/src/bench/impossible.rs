@@ -46,7 +46,9 @@ pub fn measure(recordings: usize) -> Result<(), String> {
         }
         // A page derives drawings from the figures as well.
         let page = scratch.path("page.html");
-        output(command(&[&program, "report", &trace, "--html", &page]))?;
+        output(command(&[
+            &program, "report", &trace, "--full", "--html", &page,
+        ]))?;
         drop(hogs);
     }
     for (load, judged) in by_load.iter().enumerate() {

@@ -32,7 +32,9 @@ pub(super) fn paths(runs: &[Run]) -> Vec<PathReport> {
         .map(|key| (&key[..], combined(&same[key])))
         .collect();
     let total = |key: &[&str]| (combined[key].total.as_ref()).map_or(0.0, |total| total.value);
-    let whole: f64 = (keys.iter().filter(|key| key.len() == 1)).map(|key| total(key)).sum();
+    let whole: f64 = (keys.iter().filter(|key| key.len() == 1))
+        .map(|key| total(key))
+        .sum();
     // From the outermost on by the totals; the names decide between equal ones.
     let order = |key: &Names<'_>| -> Vec<(std::cmp::Reverse<u64>, String)> {
         (1..=key.len())
@@ -81,19 +83,33 @@ fn combined(of: &[&PathReport]) -> PathReport {
         Some(median_of_runs(&all, LEVEL)?.value)
     };
     let bound = |part: fn(&Interval) -> Option<f64>| {
-        of.iter().map(|path| part(&path.total.as_ref()?.interval)).sum()
+        of.iter()
+            .map(|path| part(&path.total.as_ref()?.interval))
+            .sum()
     };
     let value: Option<f64> = sum(|path| path.total.as_ref().map(|total| total.value));
-    let total = of[0].total.as_ref().zip(value).map(|(first, value)| Estimate {
-        value,
-        interval: Interval {
-            lo: bound(|interval| interval.lo),
-            hi: bound(|interval| interval.hi),
-        },
-        n: of.iter().flat_map(|path| &path.total).map(|total| total.n).sum(),
-        n_effective: of.iter().flat_map(|path| &path.total).map(|total| total.n_effective).sum(),
-        ..first.clone()
-    });
+    let total = of[0]
+        .total
+        .as_ref()
+        .zip(value)
+        .map(|(first, value)| Estimate {
+            value,
+            interval: Interval {
+                lo: bound(|interval| interval.lo),
+                hi: bound(|interval| interval.hi),
+            },
+            n: of
+                .iter()
+                .flat_map(|path| &path.total)
+                .map(|total| total.n)
+                .sum(),
+            n_effective: of
+                .iter()
+                .flat_map(|path| &path.total)
+                .map(|total| total.n_effective)
+                .sum(),
+            ..first.clone()
+        });
     PathReport {
         name: of[0].name.clone(),
         parent: None,

@@ -66,7 +66,9 @@ pub(super) fn paths(
                 .then(|| node.figures.off_cpu_ticks as f64 * ns_per_tick)
                 .zip(total)
                 .map(|(off, total)| off.min(total)),
-            share: total.zip(whole.filter(|whole| *whole > 0.0)).map(|(a, b)| a / b),
+            share: total
+                .zip(whole.filter(|whole| *whole > 0.0))
+                .map(|(a, b)| a / b),
             ..names.of_samples(node.interval as usize, &all[at])
         });
     }

@@ -54,7 +54,10 @@ fn nodes_are_told_apart_where_entries_are_shared() {
     let mut inner = HashMap::new();
     for (i, &around) in outer.iter().enumerate() {
         for interval in 100..160 {
-            assert_eq!(inner.insert(tree.child(around, interval), (i, interval)), None);
+            assert_eq!(
+                inner.insert(tree.child(around, interval), (i, interval)),
+                None
+            );
         }
     }
     assert!(inner.len() > RECENT);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{self, refused, said, undertick};
+use crate::support::{self, copy_program, refused, said, undertick};
 use crate::{PROGRAM, build, calls, known, record, text};
 
 #[test]
@@ -50,7 +50,7 @@ fn what_cannot_be_recorded_is_refused_with_a_mend() {
 fn setuid(dir: &Path, program: &Path, refuse: &dyn Fn(&str, &Path, &[&str])) {
     use std::os::unix::fs::PermissionsExt;
     let other = dir.join("setuid");
-    fs::copy(program, &other).unwrap();
+    copy_program(program, &other);
     if std::os::unix::fs::chown(&other, Some(12345), None).is_err() {
         println!("skipped: no right to give a file to another user here");
         return;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::{refused, said, undertick};
+use support::{copy_program, refused, said, undertick};
 
 /// Runs a script with these arguments, with its trace in the same directory.
 fn run(dir: &Path, script: &str, arguments: &[&str]) -> Output {
@@ -134,7 +134,7 @@ fn no_right_is_needed() {
     let (file, trace) = paths(dir.path());
     fs::write(&file, PING_PONG).unwrap();
     let program = dir.path().join("undertick");
-    fs::copy(env!("CARGO_BIN_EXE_undertick"), &program).unwrap();
+    copy_program(Path::new(env!("CARGO_BIN_EXE_undertick")), &program);
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])

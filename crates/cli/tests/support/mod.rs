@@ -32,6 +32,14 @@ pub fn refused(output: &Output, status: i32, words: &[&str]) {
     }
 }
 
+/// Makes a copy of a program, to be executed. The copy is written by another process: while this
+/// one had it open, a fork by another test's thread could keep it open, and nothing that is open for
+/// writing can be executed.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.expect("cp").success());
+}
+
 /// Compiles a C text against the header.
 pub fn compile(dir: &Path, name: &str, text: &str, arguments: &[&str]) -> PathBuf {
     let (source, out) = (dir.join(format!("{name}.c")), dir.join(name));

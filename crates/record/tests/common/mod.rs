@@ -51,6 +51,13 @@ pub fn heads_of(pool: &File) -> Vec<u64> {
         .collect()
 }
 
+/// Makes a copy of a program, to be executed. The copy is written by another process, because nothing
+/// that is open for writing can be executed, and a fork by another thread could keep it open.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.expect("cp").success());
+}
+
 /// Compiles a test program; hold [`alone`] before.
 pub fn program(source: &str, arguments: &[&str]) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");

@@ -6,7 +6,7 @@ mod tree;
 use undertick_document::{IntervalKind, Report, figures, without_impossible};
 
 use crate::remarks;
-use crate::text::{clean, shorten, wrap};
+use crate::text::{clean, shorten, shorten_end, wrap};
 
 /// Most rows of its table.
 const MOST_ROWS: usize = 14;
@@ -36,13 +36,10 @@ pub fn overview(report: &Report, spans: Spans, columns: usize) -> String {
     lines.extend(table);
     lines.extend(others(report, spans).map(|others| wrap(&others, columns, 2)));
     let findings = findings::findings(report);
-    if !findings.is_empty() {
-        lines.push(String::new());
-    }
+    lines.extend((!findings.is_empty()).then(String::new));
     for finding in findings.iter().take(MOST_FINDINGS) {
         lines.push(wrap(finding, columns, 2));
     }
-    lines.push(String::new());
     lines.push(wrap(&sureness(report), columns, 2));
     lines.push(wrap(&more(report), columns, 2));
     let mut screen = lines.join("\n").replace('\u{a0}', " ");
@@ -53,9 +50,13 @@ pub fn overview(report: &Report, spans: Spans, columns: usize) -> String {
 /// What was recorded, in a sentence.
 fn heading(report: &Report) -> String {
     let trace = &report.trace;
-    let program = trace.command.first().map_or("a trace", |program| {
-        program.rsplit('/').next().unwrap_or(program)
-    });
+    let program = match &trace.command[..] {
+        [] => "a trace".to_owned(),
+        [program, arguments @ ..] => {
+            let name = program.rsplit('/').next().unwrap_or(program);
+            [&[name.to_owned()], arguments].concat().join(" ")
+        }
+    };
     let mut parts = Vec::new();
     if let Some(runs) = report.runs {
         parts.push(remarks::number_of(runs, "run"));
@@ -68,7 +69,10 @@ fn heading(report: &Report) -> String {
         0 | 1 => threads,
         n => format!("{threads} in {}", remarks::number_of(n, "process")),
     });
-    parts.push(format!("{} events", figures::short_count(trace.events)));
+    if let Some(share) = share_in_spans(report) {
+        parts.push(format!("{} in spans", figures::per_cent(share)));
+    }
+    parts.push(format!("{} events", figures::three_digits(trace.events)));
     parts.push(match trace.lost {
         0 => "none lost".to_owned(),
         lost => format!("{} LOST", figures::short_count(lost)),
@@ -78,7 +82,18 @@ fn heading(report: &Report) -> String {
         clean(&trace.clock.name),
         figures::duration(trace.clock.granularity_ns)
     ));
-    format!("{}: {}", shorten(&clean(program), 40), parts.join(", "))
+    format!(
+        "{}: {}",
+        shorten_end(&clean(&program), 22),
+        parts.join(", ")
+    )
+}
+
+/// The time of the outermost spans, of that of all threads; `None` where either is unknown.
+fn share_in_spans(report: &Report) -> Option<f64> {
+    let threads = report.trace.events_span_ns? * report.trace.threads as f64;
+    let spans = findings::whole_ns(report)?;
+    (spans <= threads).then(|| spans / threads)
 }
 
 /// Intervals that have no place in a tree, and how often events came.
@@ -89,7 +104,12 @@ fn others(report: &Report, spans: Spans) -> Option<String> {
         .filter(|interval| has_tree && !is_span(interval.kind))
         .count();
     let mut parts: Vec<String> = (report.frequencies.iter())
-        .filter(|events| !report.intervals.iter().any(|interval| interval.name == events.name))
+        .filter(|events| {
+            !report
+                .intervals
+                .iter()
+                .any(|interval| interval.name == events.name)
+        })
         .filter_map(|events| {
             let rate = figures::figure(events.per_second.as_ref()?).value_and_unit();
             Some(format!("{} {rate}", shorten(&clean(&events.name), 40)))
@@ -117,15 +137,13 @@ fn sureness(report: &Report) -> String {
             format!("within {}", figures::per_cent(half / sum))
         }
         (sum, _) if sum > 0.0 => "within 1 %".to_owned(),
-        _ => "as the clock showed them".to_owned(),
+        _ => "as its clock showed it".to_owned(),
     };
     let another = match report.runs {
-        Some(runs) if runs > 1 => {
-            "What a repetition gives, with intervals: --full.".to_owned()
-        }
-        _ => "What another run would give is not known from one: record --runs 5.".to_owned(),
+        Some(runs) if runs > 1 => "what a repetition gives, with intervals: --full".to_owned(),
+        _ => "another run may differ by more: record --runs 5 shows by how much".to_owned(),
     };
-    format!("These figures are of this recording, {exact}. {another}")
+    format!("Of this recording, {exact}; {another}.")
 }
 
 /// Where more is.
@@ -135,5 +153,5 @@ fn more(report: &Report) -> String {
         1 => " (1 warning)".to_owned(),
         n => format!(" ({n} warnings)"),
     };
-    format!("More: --full{hidden}, --flat, --html FILE, --json; every span as a row: --spans")
+    format!("More: --full{hidden}, --flat, --html FILE, --json, --spans")
 }

@@ -4,5 +4,6 @@
 mod impossible;
 mod invented;
 mod live;
+mod overview;
 mod page;
 mod terminal;

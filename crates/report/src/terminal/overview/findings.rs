@@ -49,18 +49,29 @@ fn lost(report: &Report) -> Option<(Weight, String)> {
     })
 }
 
-/// The path that takes most time itself.
+/// The name that takes most time itself, on all its paths together.
 fn dominant(report: &Report) -> Option<(Weight, String)> {
     let whole = whole_ns(report)?;
-    let own = |path: &PathReport| path.self_ns.unwrap_or(0.0);
-    let (at, path) = (report.paths.iter().enumerate())
-        .max_by(|(_, a), (_, b)| own(a).total_cmp(&own(b)))?;
+    let mut by_name: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
+    for path in &report.paths {
+        let (own, paths) = by_name.entry(&path.name).or_default();
+        *own += path.self_ns.unwrap_or(0.0);
+        *paths += 1;
+    }
+    let is_choice = by_name.len() > 1;
+    let (name, (own, paths)) = by_name
+        .into_iter()
+        .max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0))?;
+    let places = match paths {
+        1 => String::new(),
+        n => format!(", in {n} places together"),
+    };
     let text = format!(
-        "{} takes most: {} of the time in spans is its own.",
-        path_name(report, at),
-        figures::per_cent((own(path) / whole).min(1.0))
+        "{} takes most: {} of the time in spans is its own{places}.",
+        quoted(name),
+        figures::per_cent((own / whole).min(1.0))
     );
-    (report.paths.len() > 1).then_some((DOMINANT, text))
+    is_choice.then_some((DOMINANT, text))
 }
 
 /// Names that take a different time on each of their paths.
@@ -77,7 +88,10 @@ fn differing_paths(report: &Report) -> Vec<(Weight, String)> {
         let (fast, slow) = (*paths.first()?, *paths.last()?);
         let weight = paths.iter().filter_map(|path| path.share).sum();
         let each = |path: &PathReport| {
-            let place = match path.parent.and_then(|outer| report.paths.get(outer as usize)) {
+            let place = match path
+                .parent
+                .and_then(|outer| report.paths.get(outer as usize))
+            {
                 Some(outer) => format!("in {}", quoted(&outer.name)),
                 None => "outside other spans".to_owned(),
             };
@@ -125,7 +139,7 @@ fn taken_off(report: &Report) -> Option<(Weight, String)> {
         .filter(|interval| report.paths.iter().any(|path| path.name == interval.name))
         .max_by(|a, b| time_ns(a).total_cmp(&time_ns(b)))?;
     let text = format!(
-        "Others had the CPU for {} while {} was under way{}; that is in no figure.",
+        "Others had the CPU for {} during {}{}: taken off.",
         figures::duration(time_ns(most)),
         quoted(&most.name),
         causes(most),
@@ -151,8 +165,17 @@ fn causes(interval: &IntervalReport) -> String {
     }
 }
 
-/// The cost of recording, which is subtracted.
+/// By how much recording slowed the program, where that was measured, or else what it cost.
 fn measuring(report: &Report) -> Option<(Weight, String)> {
+    if let Some(slowed) = &report.trace.perturbation {
+        let by = figures::figure(slowed);
+        let text = format!(
+            "Recording slowed the program by {} {}.",
+            by.value_and_unit(),
+            by.interval()
+        );
+        return Some((slowed.value.abs(), text));
+    }
     let whole = whole_ns(report)?;
     let is_outermost = |interval: &&IntervalReport| {
         let mut paths = (report.paths.iter()).filter(|path| path.name == interval.name);
@@ -175,7 +198,7 @@ fn measuring(report: &Report) -> Option<(Weight, String)> {
 }
 
 /// The time of all outermost spans, ns; `None` without any.
-fn whole_ns(report: &Report) -> Option<f64> {
+pub(super) fn whole_ns(report: &Report) -> Option<f64> {
     let outermost = report.paths.iter().filter(|path| path.parent.is_none());
     let sum: f64 = (outermost.filter_map(|path| path.total.as_ref()))
         .map(|total| total.value)
@@ -193,7 +216,9 @@ fn path_name(report: &Report, at: usize) -> String {
     let mut here = report.paths.get(at);
     while let Some(path) = here {
         names.push(path.name.as_str());
-        here = path.parent.and_then(|outer| report.paths.get(outer as usize));
+        here = path
+            .parent
+            .and_then(|outer| report.paths.get(outer as usize));
     }
     names.reverse();
     quoted(&names.join("/"))

@@ -143,8 +143,14 @@ fn row_of_interval(interval: &IntervalReport) -> Row {
             interval.total_ns.map(figures::duration),
             None,
             Some(figures::short_count(interval.count + interval.culled.count)),
-            figure(own.and_then(|own| own.mean.as_ref()), interval.mean.as_ref()),
-            figure(own.and_then(|own| own.median.as_ref()), interval.median.as_ref()),
+            figure(
+                own.and_then(|own| own.mean.as_ref()),
+                interval.mean.as_ref(),
+            ),
+            figure(
+                own.and_then(|own| own.median.as_ref()),
+                interval.median.as_ref(),
+            ),
             figure(
                 own.and_then(|own| own.quantiles.get("0.99")),
                 interval.quantiles.get("0.99"),
@@ -155,7 +161,9 @@ fn row_of_interval(interval: &IntervalReport) -> Row {
 }
 
 fn row(label: String, cells: [Option<String>; HEADINGS.len()]) -> Row {
-    let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+    let cells = cells
+        .into_iter()
+        .map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
     Row {
         label,
         cells: cells.collect(),

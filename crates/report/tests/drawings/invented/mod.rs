@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use undertick_document::{
     Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
-    IntervalKind, IntervalReport, Mode, Reads, Report, SCHEMA_VERSION, Settings, ShareOf, Slowed,
-    TakenOff, TraceSummary, Warning,
+    IntervalKind, IntervalReport, Mode, PathReport, Reads, Report, SCHEMA_VERSION, Settings,
+    ShareOf, Slowed, TakenOff, TraceSummary, Warning,
 };
 use undertick_units::{Estimate, Interval};
 
@@ -274,13 +274,54 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
             events_span_ns: Some(2.31e9),
             descheduled: "any_deschedule".to_owned(),
         },
-        paths: Vec::new(),
+        paths: paths(&intervals),
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],
         passes: vec![],
         warnings: vec![],
     }
+}
+
+/// A tree in which each interval but the first lies in an earlier one.
+pub fn paths(intervals: &[IntervalReport]) -> Vec<PathReport> {
+    // A path comes after the one around it and before those of later siblings.
+    fn add(
+        at: usize,
+        parent: Option<u32>,
+        depth: u32,
+        all: &[IntervalReport],
+        paths: &mut Vec<PathReport>,
+    ) {
+        let Some(interval) = all.get(at) else { return };
+        let here = paths.len() as u32;
+        // A third of the time of the one around it.
+        let total_ns = 1.8e9 / 3_f64.powi(depth as i32) + 1e3;
+        paths.push(PathReport {
+            name: interval.name.clone(),
+            parent,
+            depth,
+            calls: interval.count,
+            recursive_calls: u64::from(at % 5 == 3).min(interval.count),
+            total: Some(within(
+                total_ns,
+                0.02 * total_ns,
+                "sum of all calls",
+                interval.count,
+            )),
+            self_ns: Some(total_ns / 3.0),
+            off_cpu_ns: Some(total_ns / 7.0),
+            share: Some(total_ns / 1.9e9),
+            median_ns: interval.median.as_ref().map(|median| median.value),
+            p99_ns: interval.quantiles.get("0.99").map(|p99| p99.value),
+            max_ns: interval.max,
+        });
+        add(2 * at + 1, Some(here), depth + 1, all, paths);
+        add(2 * at + 2, Some(here), depth + 1, all, paths);
+    }
+    let mut paths = Vec::new();
+    add(0, None, 0, intervals, &mut paths);
+    paths
 }
 
 pub fn one() -> Report {

@@ -1,0 +1,176 @@
+//! The first screen: it fits, says what weighs most, and is harmless.
+
+use undertick_document::{PathReport, Report, Warning};
+use undertick_report::terminal::{Spans, overview};
+use unicode_width::UnicodeWidthStr;
+
+use super::invented;
+
+/// Most lines of a screen, whatever was recorded.
+const MOST_LINES: usize = 40;
+
+fn all() -> [Report; 4] {
+    [
+        invented::one(),
+        invented::six(),
+        invented::nasty(),
+        invented::many(300),
+    ]
+}
+
+#[test]
+fn every_first_screen_fits() {
+    for columns in [60, 80, 100, 137] {
+        for report in all() {
+            for spans in [Spans::Tree, Spans::Flat] {
+                let text = overview(&report, spans, columns);
+                for line in text.lines() {
+                    assert!(line.width() <= columns, "{} columns: {line}", line.width());
+                }
+                if columns >= 100 {
+                    assert!(text.lines().count() <= MOST_LINES, "{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_control_character_reaches_the_terminal() {
+    let nasty = invented::nasty();
+    let throughout = invented::hostile_throughout(&invented::six());
+    for report in [nasty, throughout] {
+        let text = overview(&report, Spans::Tree, 100);
+        assert!(
+            !text.chars().any(|c| c != '\n' && c.is_control()),
+            "{text:?}"
+        );
+        assert!(!text.contains('\u{202e}'), "{text:?}");
+    }
+}
+
+/// A path: its name, the one around it, ms in all and in itself, its calls and its median, us.
+fn path(
+    (name, parent): (&str, Option<u32>),
+    [total_ms, own_ms]: [f64; 2],
+    calls: u64,
+    median_us: f64,
+) -> PathReport {
+    let mut path = invented::paths(&[invented::one().intervals[0].clone()]).remove(0);
+    let total = path.total.as_mut().unwrap();
+    total.value = total_ms * 1e6;
+    total.interval = undertick_units::Interval::new(total_ms * 0.999e6, total_ms * 1.001e6);
+    PathReport {
+        name: name.to_owned(),
+        parent,
+        depth: u32::from(parent.is_some()),
+        calls,
+        recursive_calls: 0,
+        self_ns: Some(own_ms * 1e6),
+        off_cpu_ns: Some(0.0),
+        share: Some(total_ms / 1000.0),
+        median_ns: Some(median_us * 1e3),
+        p99_ns: Some(median_us * 2e3),
+        max_ns: Some(median_us * 9e3),
+        ..path
+    }
+}
+
+/// A program of two requests, each of which parses.
+fn two_callers() -> Report {
+    let mut report = invented::report(Vec::new());
+    report.trace.lost = 0;
+    report.paths = vec![
+        path(("get", None), [600.0, 200.0], 1000, 590.0),
+        path(("parse", Some(0)), [400.0, 400.0], 1000, 390.0),
+        path(("put", None), [400.0, 380.0], 1000, 395.0),
+        path(("parse", Some(2)), [20.0, 20.0], 1000, 19.0),
+    ];
+    report
+}
+
+#[test]
+fn the_tree_shows_what_lies_in_what() {
+    let text = overview(&two_callers(), Spans::Tree, 100);
+    let rows: Vec<Vec<&str>> = (text.lines().skip_while(|line| !line.starts_with("span")))
+        .take(5)
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows[1][..6], ["get", "60", "%", "600.0", "ms", "200.0"]);
+    assert_eq!(rows[2][..3], ["`-", "parse", "40"]);
+    assert_eq!(rows[3][..2], ["put", "40"]);
+    assert_eq!(rows[4][..5], ["`-", "parse", "2.0", "%", "20.0"]);
+}
+
+#[test]
+fn findings_come_by_their_weight() {
+    let mut report = two_callers();
+    let text = overview(&report, Spans::Tree, 100);
+    let dominant =
+        "\"parse\" takes most: 42 % of the time in spans is its own, in 2 places together.";
+    let callers = "\"parse\" takes 19.0 us in \"put\" and 390 us in \"get\" (medians).";
+    let at = |words: &str| {
+        text.find(words)
+            .unwrap_or_else(|| panic!("no {words:?} in {text}"))
+    };
+    assert!(at(dominant) < at(callers));
+    assert!(!text.contains("lost:") && text.contains("none lost"));
+    report.trace.lost = 1000;
+    report.trace.events = 9000;
+    let text = overview(&report, Spans::Tree, 100);
+    let lost = text
+        .find("1 000 of 10 000 events (10 %) were lost")
+        .unwrap();
+    assert!(lost < text.find(dominant).unwrap());
+}
+
+/// Callers that take the same time are no finding, and neither is a path called a few times.
+#[test]
+fn what_does_not_differ_is_not_said() {
+    let mut report = two_callers();
+    report.paths[3].median_ns = Some(380e3);
+    assert!(!overview(&report, Spans::Tree, 100).contains("(medians)"));
+    let mut report = two_callers();
+    report.paths[3].calls = 19;
+    assert!(!overview(&report, Spans::Tree, 100).contains("(medians)"));
+}
+
+#[test]
+fn waiting_is_counted_where_it_happens() {
+    let mut report = two_callers();
+    report.paths[0].off_cpu_ns = Some(300e6);
+    report.paths[1].off_cpu_ns = Some(290e6);
+    let text = overview(&report, Spans::Tree, 100);
+    assert!(
+        text.contains("\"get/parse\" waits, sleeps or has yielded for 290 ms of its 400 ms."),
+        "{text}"
+    );
+}
+
+#[test]
+fn long_trees_are_cut_and_say_so() {
+    let text = overview(&invented::many(300), Spans::Tree, 100);
+    assert!(text.contains("\n... and 286 shorter"), "{text}");
+    let text = overview(&invented::many(300), Spans::Flat, 100);
+    assert!(text.contains("\n... and 286 shorter"), "{text}");
+}
+
+#[test]
+fn warnings_are_counted() {
+    let mut report = two_callers();
+    let warning = Warning {
+        code: "a".to_owned(),
+        text: "b".to_owned(),
+    };
+    report.warnings = vec![warning.clone(), warning];
+    assert!(overview(&report, Spans::Tree, 100).contains("--full (2 warnings)"));
+}
+
+#[test]
+fn a_trace_without_spans_says_so() {
+    let report = invented::report(Vec::new());
+    assert!(
+        overview(&report, Spans::Tree, 100)
+            .contains("Nothing in the trace has a start and an end.")
+    );
+}
