@@ -186,7 +186,7 @@ fn measuring(report: &Report) -> Option<(Weight, String)> {
         .filter(is_outermost)
         .filter_map(|interval| {
             let each = interval.compensation.cost.as_ref()?.value;
-            Some(each * (interval.count + interval.culled.count) as f64)
+            Some(each * interval.count.saturating_add(interval.culled.count) as f64)
         })
         .sum();
     let share = cost / (whole + cost);

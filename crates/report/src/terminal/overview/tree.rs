@@ -142,7 +142,9 @@ fn row_of_interval(interval: &IntervalReport) -> Row {
             None,
             interval.total_ns.map(figures::duration),
             None,
-            Some(figures::short_count(interval.count + interval.culled.count)),
+            Some(figures::short_count(
+                interval.count.saturating_add(interval.culled.count),
+            )),
             figure(
                 own.and_then(|own| own.mean.as_ref()),
                 interval.mean.as_ref(),
