@@ -84,9 +84,9 @@ fn table(intervals: &[IntervalReport]) -> Result<RecordBatch, arrow_schema::Arro
         ("unmatched".into(), counts(|i| i.unmatched)),
         ("culled".into(), counts(|i| i.culled.count)),
         ("total_ns".into(), floats(&|i| i.total_ns)),
-        ("min_ns".into(), floats(&|i| i.min)),
-        ("max_ns".into(), floats(&|i| i.max)),
-        ("sd_ns".into(), floats(&|i| i.sd)),
+        ("min_ns".into(), floats(&|i| i.statistics.min)),
+        ("max_ns".into(), floats(&|i| i.statistics.max)),
+        ("sd_ns".into(), floats(&|i| i.statistics.sd)),
     ];
     let of_quantile = |key: &'static str| move |i: &IntervalReport| i.quantiles.get(key).cloned();
     let (p90, p99, p999) = (

@@ -73,6 +73,7 @@ mod slices;
 mod span_rows;
 pub mod spans;
 mod spool;
+pub mod statistics;
 mod strata;
 mod summary;
 mod table;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use undertick_document::{Culled, Evidence, Histogram, IntervalReport, Mode, TakenOff, Valley};
+use undertick_document::{
+    Alternative, Compensation, Culled, Evidence, Histogram, IntervalReport, Mode, Reads,
+    SampleStatistics, TakenOff, Valley,
+};
 use undertick_estimate::{Divide, ModeOptions, Numbers, modes_of_bins};
 use undertick_units::{Estimate, Interval};
 
@@ -49,37 +52,64 @@ pub fn histogram(all: &[&Histogram], granularity_ns: f64, null_ns: f64) -> Histo
     pooled
 }
 
-/// Sums of the times of recordings of the same interval.
-#[derive(Clone, Copy, Debug)]
-pub struct Times {
-    /// As [`IntervalReport::total_ns`]; `None` where one recording does not have it.
-    pub total_ns: Option<f64>,
-    /// As [`IntervalReport::on_cpu_ns`]; likewise.
-    pub on_cpu_ns: Option<f64>,
-    /// As [`IntervalReport::off_cpu_ns`]; likewise.
-    pub off_cpu_ns: Option<f64>,
-    /// As [`IntervalReport::taken_off`].
-    pub taken_off: TakenOff,
-}
-
-/// Adds up the times of these recordings.
+/// Counts, times and properties of one interval in several recordings. It has no figure of its
+/// samples; `None` without a recording.
 #[must_use]
-pub fn times(of: &[&IntervalReport]) -> Times {
-    let sum = |time: fn(&IntervalReport) -> Option<f64>| of.iter().map(|i| time(i)).sum();
-    Times {
-        total_ns: sum(|i| i.total_ns),
-        on_cpu_ns: sum(|i| i.on_cpu_ns),
-        off_cpu_ns: sum(|i| i.off_cpu_ns),
+pub fn summed(of: &[&IntervalReport]) -> Option<IntervalReport> {
+    let first = *of.first()?;
+    let sum = |count: fn(&IntervalReport) -> u64| of.iter().map(|i| count(i)).sum();
+    let time = |time: fn(&IntervalReport) -> Option<f64>| of.iter().map(|i| time(i)).sum();
+    let (culled, evidence) = dropped(of);
+    Some(IntervalReport {
+        name: first.name.clone(),
+        count: sum(|i| i.count),
+        unmatched: sum(|i| i.unmatched),
+        culled,
+        evidence,
+        unexplained: None,
+        mean: None,
+        median: None,
+        quantiles: BTreeMap::new(),
+        statistics: SampleStatistics::default(),
+        compensation: Compensation {
+            cost: None,
+            ..first.compensation.clone()
+        },
+        of_this_run: None,
+        by_run: Vec::new(),
+        histogram: Histogram::default(),
+        modes: Vec::new(),
+        kind: first.kind,
+        reads: match of.iter().all(|i| i.reads == first.reads) {
+            true => first.reads,
+            false => Reads::Mixed,
+        },
+        unmatched_starts: sum(|i| i.unmatched_starts),
+        unmatched_ends: sum(|i| i.unmatched_ends),
+        unmatched_by_loss: sum(|i| i.unmatched_by_loss),
+        negative: sum(|i| i.negative),
+        before_culling: Alternative::default(),
+        uncompensated: Alternative::default(),
+        share_of: None,
+        total_ns: time(|i| i.total_ns),
+        on_cpu_ns: time(|i| i.on_cpu_ns),
+        off_cpu_ns: time(|i| i.off_cpu_ns),
         taken_off: TakenOff {
-            count: of.iter().map(|i| i.taken_off.count).sum(),
+            count: sum(|i| i.taken_off.count),
             time_ns: of.iter().map(|i| i.taken_off.time_ns).sum(),
         },
-    }
+        granularity_ns: first.granularity_ns,
+        median_steps: time(|i| i.median_steps).map(|steps| steps / of.len() as f64),
+        notes: Vec::new(),
+        sampled: None,
+        slowed: None,
+        repeated: None,
+        across_hosts: None,
+    })
 }
 
 /// Adds up what was dropped in these recordings, and the evidence of their disturbances.
-#[must_use]
-pub fn dropped(of: &[&IntervalReport]) -> (Culled, Vec<Evidence>) {
+fn dropped(of: &[&IntervalReport]) -> (Culled, Vec<Evidence>) {
     let count: u64 = of.iter().map(|i| i.culled.count).sum();
     let matched = (count + of.iter().map(|i| i.count).sum::<u64>()).max(1) as f64;
     let mut by: BTreeMap<String, u64> = BTreeMap::new();

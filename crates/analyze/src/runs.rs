@@ -24,7 +24,7 @@ use undertick_estimate::median_of_runs;
 use undertick_units::{Estimate, Interval};
 
 use crate::perturbation::{by_total, of_the_program};
-use crate::pooled;
+use crate::{pooled, statistics};
 
 use warnings::{close, far_off, missing, notes, warnings, within_ns};
 
@@ -120,10 +120,6 @@ impl<'a> OfRuns<'a> {
         self.of.iter().map(|(_, interval)| *interval)
     }
 
-    fn sum(&self, of: fn(&IntervalReport) -> u64) -> u64 {
-        self.each().map(of).sum()
-    }
-
     /// A figure between runs, with the uncertainty that every run shares. `own` is the figure as
     /// a fact of its run, which includes the clock's step and the cost.
     fn figure(
@@ -197,22 +193,6 @@ impl<'a> OfRuns<'a> {
             k: None,
             inner_records: inner.map(|all| all.iter().sum::<f64>() / all.len() as f64),
         }
-    }
-
-    /// Standard deviation of all samples, from each run's and from the differences of their
-    /// means.
-    fn sd(&self) -> Option<f64> {
-        let each: Option<Vec<(f64, f64, f64)>> = (self.each())
-            .filter(|i| i.count > 1)
-            .map(|i| Some((i.count as f64, i.mean.as_ref()?.value, i.sd?)))
-            .collect();
-        let each = each.filter(|each| !each.is_empty())?;
-        let n: f64 = each.iter().map(|(n, ..)| n).sum();
-        let mean = each.iter().map(|(n, mean, _)| n * mean).sum::<f64>() / n;
-        let squares: f64 = (each.iter())
-            .map(|(n, own, sd)| (n - 1.0) * sd * sd + n * (own - mean) * (own - mean))
-            .sum();
-        Some((squares / (n - 1.0)).sqrt())
     }
 
     fn by_run(&self) -> Vec<RunFigures> {
@@ -332,18 +312,10 @@ fn interval<'a>(runs: &'a [Run], key: &Key, level: f64) -> Option<IntervalReport
         first.granularity_ns,
         level,
     );
-    let (culled, evidence) = pooled::dropped(&all);
-    let times = pooled::times(&all);
-    let keys: Vec<&String> = first.quantiles.keys().collect();
-    let mut reads = all.iter().map(|i| i.reads);
+    let statistics: Vec<(&IntervalReport, f64)> = all.iter().map(|i| (*i, 0.0)).collect();
     let notes = (notes(&of_runs.of, |interval| &interval.notes, runs.len()).into_iter())
         .chain(missing(&of_runs, runs.len()));
     Some(IntervalReport {
-        name: first.name.clone(),
-        count: of_runs.sum(|i| i.count),
-        unmatched: of_runs.sum(|i| i.unmatched),
-        culled,
-        evidence,
         unexplained: of_runs.unexplained(),
         mean: of_runs.figure(
             |i| i.mean.as_ref(),
@@ -353,48 +325,25 @@ fn interval<'a>(runs: &'a [Run], key: &Key, level: f64) -> Option<IntervalReport
             |i| i.median.as_ref(),
             |i| i.of_this_run.as_ref()?.median.as_ref(),
         ),
-        quantiles: (keys.into_iter())
+        quantiles: (first.quantiles.keys())
             .filter_map(|key| {
                 let own = |i: &'a IntervalReport| i.of_this_run.as_ref()?.quantiles.get(key);
                 let figure = of_runs.figure(|i| i.quantiles.get(key), own)?;
                 Some((key.clone(), figure))
             })
             .collect(),
-        min: all.iter().filter_map(|i| i.min).reduce(f64::min),
-        max: all.iter().filter_map(|i| i.max).reduce(f64::max),
-        sd: of_runs.sd(),
+        statistics: statistics::pooled(&statistics),
         compensation: of_runs.compensation(),
-        of_this_run: None,
         by_run: of_runs.by_run(),
         histogram,
         modes,
-        kind: first.kind,
-        reads: match reads.all(|reads| reads == first.reads) {
-            true => first.reads,
-            false => undertick_document::Reads::Mixed,
-        },
-        unmatched_starts: of_runs.sum(|i| i.unmatched_starts),
-        unmatched_ends: of_runs.sum(|i| i.unmatched_ends),
-        unmatched_by_loss: of_runs.sum(|i| i.unmatched_by_loss),
-        negative: of_runs.sum(|i| i.negative),
         before_culling: of_runs.alternative(|i| &i.before_culling, true),
         uncompensated: of_runs.alternative(|i| &i.uncompensated, false),
         share_of: of_runs.share_of(),
-        total_ns: times.total_ns,
-        on_cpu_ns: times.on_cpu_ns,
-        off_cpu_ns: times.off_cpu_ns,
-        taken_off: times.taken_off,
-        granularity_ns: first.granularity_ns,
-        median_steps: of_runs
-            .each()
-            .map(|i| i.median_steps)
-            .sum::<Option<f64>>()
-            .map(|steps| steps / all.len() as f64),
         notes: notes.collect(),
         sampled: of_runs.sampled(),
         slowed: of_runs.slowed(),
-        repeated: None,
-        across_hosts: None,
+        ..pooled::summed(&all)?
     })
 }
 

@@ -22,6 +22,7 @@ use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
 use crate::perturbation::{by_total, of_the_program};
 use crate::shard::RingAccount;
+use crate::statistics;
 use crate::tally::{Dropping, Parent, Tally};
 use crate::warnings::{FEW_STEPS, Facts, warnings};
 
@@ -261,7 +262,6 @@ impl Summary {
             total => total,
         };
         let off_cpu_ns = self.off_cpu(context, tally, total_ns);
-        let in_ns = |ticks: Option<i64>| ticks.map(|t| (t as f64 + kept.residue) * self.ns());
         let by_cause = (Cause::ALL.iter().zip(tally.culled_evidence)).map(|(c, n)| (c.name(), n));
         let by = [
             ("descheduled", tally.culled_descheduled),
@@ -294,9 +294,7 @@ impl Summary {
                 .iter()
                 .filter_map(|&(key, p)| Some((key.to_owned(), self.quantile(&kept, p)?)))
                 .collect::<BTreeMap<_, _>>(),
-            min: in_ns(moments.min()),
-            max: in_ns(moments.max()),
-            sd: moments.sd().map(|sd| sd * self.ns()),
+            statistics: statistics::from_sample(&kept.sample, kept.residue, self.ns()),
             compensation: match &worse {
                 None => self.compensation(context, tally, &kept, compensated, in_place),
                 Some(_) => Compensation {

@@ -74,9 +74,9 @@ fn what_makes_it_scatter_more_is_refused() {
     );
     // Uniform over five values: the root of 2; with the pairs it would be over 8.
     assert!(
-        (span.sd.unwrap() - 2_f64.sqrt()).abs() < 0.1,
+        (span.statistics.sd.unwrap() - 2_f64.sqrt()).abs() < 0.1,
         "{:?}",
-        span.sd
+        span.statistics.sd
     );
     assert_eq!(
         (&*span.compensation.method, &span.compensation.k),
@@ -135,7 +135,11 @@ fn every_method_finds_the_work() {
         let figures = |compensate| {
             let found = compensated(&manifest(), &rows, compensate);
             let span = interval(&found, "event 1").clone();
-            (span.mean.clone().unwrap().value, span.sd.unwrap(), span)
+            (
+                span.mean.clone().unwrap().value,
+                span.statistics.sd.unwrap(),
+                span,
+            )
         };
         let (mean, sd, span) = figures(Compensate::Pairs);
         assert!((mean - WORK as f64).abs() < 0.1, "{carried}: {mean}");

@@ -120,7 +120,7 @@ fn too_many_to_be_dropped_stay() {
         let n = others as u64 + 3 - dropped;
         assert_eq!((one.count, one.uncompensated.count), (n, n), "{others}");
         assert_eq!(one.uncompensated.mean.as_ref().unwrap().value, 10.0);
-        assert_eq!(one.max, Some(0.0));
+        assert_eq!(one.statistics.max, Some(0.0));
     }
 }
 
@@ -216,7 +216,10 @@ fn cost_of_spans_and_of_what_lies_in_them() {
     );
     assert_eq!(one.compensation.inner_records, Some(2.0));
     assert_eq!(one.uncompensated.mean.as_ref().unwrap().value, 100.0);
-    assert_eq!((one.min, one.max), (Some(74.0), Some(74.0)));
+    assert_eq!(
+        (one.statistics.min, one.statistics.max),
+        (Some(74.0), Some(74.0))
+    );
     let r = report(&calibrated(), &options(Cull::Auto, Compensate::None), &rows);
     exact(&r, "event 1", (1, 100.0, 0, 0));
     assert_eq!(interval(&r, "event 1").compensation.method, "none");
@@ -285,7 +288,7 @@ fn no_mean_below_nothing_and_pairs_untouched() {
     );
     exact(&r, "event 1", (1, 0.0, 0, 0));
     assert_eq!(interval(&r, "event 1").negative, 0);
-    assert_eq!(interval(&r, "event 1").min, Some(-7.0));
+    assert_eq!(interval(&r, "event 1").statistics.min, Some(-7.0));
     assert!(warned(&r, "below_the_cost").unwrap().contains("event 1"));
     exact(&r, "event 4 (pair)", (2, 23.0, 0, 0));
     assert_eq!(interval(&r, "event 4 (pair)").compensation.method, "none");
@@ -371,7 +374,10 @@ fn varying_cost_keeps_what_was_read() {
         .collect();
     let r = report(&calibrated(), &Options::default(), &rows);
     let i = interval(&r, "event 1");
-    assert_eq!((i.min, i.max), (Some(90.0), Some(90.0)));
+    assert_eq!(
+        (i.statistics.min, i.statistics.max),
+        (Some(90.0), Some(90.0))
+    );
     assert_eq!(i.uncompensated.mean.as_ref().unwrap().value, 108.0);
     assert_eq!(i.uncompensated.median.as_ref().unwrap().value, 100.0);
     assert_eq!(i.uncompensated.count, 40);

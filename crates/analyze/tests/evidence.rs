@@ -301,7 +301,10 @@ fn short_spans_that_are_hit_all_the_time_stay() {
     let report = culled(&rows, Cull::Auto);
     let span = interval(&report, "event 1");
     assert_eq!((span.count, span.culled.count), (300, 0));
-    assert_eq!((span.min, span.max), (Some(1_000.0), Some(1_000.0)));
+    assert_eq!(
+        (span.statistics.min, span.statistics.max),
+        (Some(1_000.0), Some(1_000.0))
+    );
     assert_eq!(span.total_ns, Some(300_000.0));
     assert_eq!(
         (span.taken_off.count, span.taken_off.time_ns),

@@ -142,7 +142,13 @@ fn finite(report: &Report) -> bool {
     report.intervals.iter().all(|i| {
         let estimates = i.mean.iter().chain(&i.median).chain(i.quantiles.values());
         let bounds = estimates.flat_map(|e| [Some(e.value), e.interval.lo, e.interval.hi]);
-        let figures = bounds.chain([i.min, i.max, i.sd, i.total_ns, i.median_steps]);
+        let figures = bounds.chain([
+            i.statistics.min,
+            i.statistics.max,
+            i.statistics.sd,
+            i.total_ns,
+            i.median_steps,
+        ]);
         let edges = i.histogram.edges.iter().copied().map(Some);
         figures.chain(edges).flatten().all(f64::is_finite)
             && i.histogram.counts.iter().sum::<u64>() == i.count

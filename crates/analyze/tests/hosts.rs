@@ -108,7 +108,7 @@ fn intervals_are_widened_by_what_clocks_leave_open() {
     let found = interval(&found, "there");
     // The values are unchanged; none becomes 0.
     assert_eq!(
-        (found.count, found.negative, found.min),
+        (found.count, found.negative, found.statistics.min),
         (140, 1, Some(-15.0))
     );
     for (found, before) in [

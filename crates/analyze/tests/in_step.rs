@@ -82,7 +82,7 @@ fn a_lock_that_matters_little_widens() {
         let own = work.of_this_run.as_ref().unwrap().mean.as_ref().unwrap();
         let half = own.interval.half_width().unwrap();
         // Where all readings agree, a step more is uncertain.
-        let agreed = if work.sd == Some(0.0) {
+        let agreed = if work.statistics.sd == Some(0.0) {
             STEP as f64
         } else {
             0.0

@@ -29,8 +29,11 @@ fn nested() {
     exact(&r, "event 1", (1, 80.0, 0, 0));
     exact(&r, "event 2", (2, 30.0, 0, 0));
     let two = interval(&r, "event 2");
-    assert_eq!((two.min, two.max), (Some(10.0), Some(20.0)));
-    assert_eq!(two.sd, Some(50f64.sqrt()));
+    assert_eq!(
+        (two.statistics.min, two.statistics.max),
+        (Some(10.0), Some(20.0))
+    );
+    assert_eq!(two.statistics.sd, Some(50f64.sqrt()));
     assert_eq!((two.kind, two.reads), (IntervalKind::Nested, Reads::Plain));
     assert_eq!(two.mean.as_ref().unwrap().value, 15.0);
     let share = two.share_of.as_ref().unwrap();
@@ -168,7 +171,7 @@ fn negative_samples_are_kept() {
     let r = plain(&[begin(100, 1), end(95, 1), begin(200, 1), end(211, 1)]);
     exact(&r, "event 1", (2, 6.0, 0, 0));
     let i = interval(&r, "event 1");
-    assert_eq!((i.min, i.negative), (Some(-5.0), 1));
+    assert_eq!((i.statistics.min, i.negative), (Some(-5.0), 1));
     assert!(warned(&r, "clock_stepped_back").is_some());
 }
 

@@ -202,8 +202,11 @@ fn exact(report: &Report, name: &str) -> Truth {
     Truth {
         n: interval.count,
         sum: interval.total_ns.unwrap() as i64,
-        least: interval.min.map_or(i64::MAX, |least| least as i64),
-        most: interval.max.map_or(i64::MIN, |most| most as i64),
+        least: interval
+            .statistics
+            .min
+            .map_or(i64::MAX, |least| least as i64),
+        most: interval.statistics.max.map_or(i64::MIN, |most| most as i64),
         unmatched: interval.unmatched,
     }
 }

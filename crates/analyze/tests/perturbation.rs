@@ -180,7 +180,11 @@ fn an_enclosing_span_is_slowed_by_what_is_inside() {
 fn what_is_cut_by_a_switch_is_no_sample() {
     let report = analysed(&switched(&[1, 3, 5]), &rows(20), None);
     let part = interval(&report, "part");
-    assert!(part.max.unwrap() <= 1060.0, "{:?}", part.max);
+    assert!(
+        part.statistics.max.unwrap() <= 1060.0,
+        "{:?}",
+        part.statistics.max
+    );
     assert!(part.count > 1000 && part.slowed.is_none());
     assert_eq!((part.unmatched, part.unmatched_starts), (0, 0));
     assert!(
@@ -189,11 +193,15 @@ fn what_is_cut_by_a_switch_is_no_sample() {
             .any(|note| note.contains("switched off and on"))
     );
     let mark = interval(&report, "mark (period)");
-    assert!(mark.max.unwrap() <= 1080.0, "{:?}", mark.max);
+    assert!(
+        mark.statistics.max.unwrap() <= 1080.0,
+        "{:?}",
+        mark.statistics.max
+    );
     assert_eq!(warned(&report, "unmatched"), None);
     // The test can fail: without the rule they are as long as a half.
     let report = analysed(&named(&[(2, "part"), (4, "mark")]), &rows(20), None);
-    assert!(interval(&report, "mark (period)").max.unwrap() > HALF as f64);
+    assert!(interval(&report, "mark (period)").statistics.max.unwrap() > HALF as f64);
 }
 
 /// No span that stays on encloses the frames: only the switch shows that one was cut.
@@ -203,12 +211,16 @@ fn a_span_that_lies_in_nothing_is_cut_too() {
     let kept = |events: &[u16]| analysed(&switched(events), &all, None);
     let cut = kept(&[3, 5]);
     let frame = interval(&cut, "frame");
-    assert!(frame.max.unwrap() <= 1060.0, "{:?}", frame.max);
+    assert!(
+        frame.statistics.max.unwrap() <= 1060.0,
+        "{:?}",
+        frame.statistics.max
+    );
     assert!(frame.slowed.is_none() && frame.notes[0].contains("no other side"));
     let tick = interval(&cut, "tick (period)").slowed.as_ref().unwrap();
     assert!((tick.points - 5.0).abs() < 0.1, "{}", tick.points);
     // The test can fail.
-    assert!(interval(&kept(&[1, 3, 5]), "frame").max.unwrap() > HALF as f64);
+    assert!(interval(&kept(&[1, 3, 5]), "frame").statistics.max.unwrap() > HALF as f64);
 }
 
 #[test]

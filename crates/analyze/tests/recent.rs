@@ -240,7 +240,7 @@ fn nothing_is_matched_across_what_was_not_looked_at() {
     let found = found(&recent, ALL);
     let interval = &found.report.intervals[0];
     assert_eq!((interval.count, interval.unmatched_ends), (1, 1));
-    assert_eq!(interval.max, Some(50.0));
+    assert_eq!(interval.statistics.max, Some(50.0));
     assert_eq!(
         (RecentReport::ends(interval), RecentReport::cut(interval)),
         (2, Some(0.5))
@@ -381,7 +381,11 @@ fn the_past_is_forgotten() {
     let found = found(&recent, ALL);
     let interval = &found.report.intervals[0];
     assert_eq!(
-        (interval.count, interval.min, interval.max),
+        (
+            interval.count,
+            interval.statistics.min,
+            interval.statistics.max
+        ),
         (3, Some(70.0), Some(90.0))
     );
     assert!((found.looked_s - 3e-6).abs() < 1e-12);
@@ -427,5 +431,8 @@ fn sampled_spans_count_as_what_they_stand_for() {
         ),
         (5, 76)
     );
-    assert_eq!((interval.min, interval.max), (Some(30.0), Some(30.0)));
+    assert_eq!(
+        (interval.statistics.min, interval.statistics.max),
+        (Some(30.0), Some(30.0))
+    );
 }

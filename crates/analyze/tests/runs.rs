@@ -54,9 +54,12 @@ fn five_runs_by_hand() {
         let half = figure.interval.half_width().unwrap();
         assert!((half - 4.317_7).abs() < 1e-3, "{half}");
     }
-    assert_eq!((span.min, span.max), (Some(10.0), Some(14.0)));
+    assert_eq!(
+        (span.statistics.min, span.statistics.max),
+        (Some(10.0), Some(14.0))
+    );
     // 8 values each, no scatter within: 8 * (4 + 0 + 1 + 1 + 4) / 39.
-    assert!((span.sd.unwrap() - (80.0_f64 / 39.0).sqrt()).abs() < 1e-9);
+    assert!((span.statistics.sd.unwrap() - (80.0_f64 / 39.0).sqrt()).abs() < 1e-9);
     assert_eq!(span.histogram.counts.iter().sum::<u64>(), 40);
     let means: Vec<_> = span.by_run.iter().map(|r| (&*r.run, r.mean_ns)).collect();
     assert_eq!(means[1], ("0002", Some(12.0)));

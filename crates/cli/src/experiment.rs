@@ -113,11 +113,11 @@ pub fn perform(
     let result =
         undertick_experiment::perform(experiment, machine, trace, options, &mut |update| {
             match update {
-                undertick_experiment::Progress::Repetition(done, all) => {
+                undertick_experiment::ExperimentProgress::Repetition(done, all) => {
                     progress.share("repetitions", done as f64 / all.max(1) as f64);
                 }
-                undertick_experiment::Progress::Finalizing(share) => {
-                    progress.share("keeping", share)
+                undertick_experiment::ExperimentProgress::Finalizing(share) => {
+                    progress.share("finalizing", share)
                 }
             }
         });

@@ -1,7 +1,9 @@
 //! `undertick import`.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use undertick_convert::import::card::Card;
 use undertick_convert::import::{Source, import, import_card};
@@ -31,7 +33,7 @@ pub struct Import {
     #[arg(short, long, value_name = "NAME.ut")]
     pub output: PathBuf,
     /// Format of the file; auto detects it from the content
-    #[arg(long, value_enum, default_value_t = From::Auto)]
+    #[arg(long, value_enum, default_value_t = From(None))]
     pub from: From,
     /// For an event card: TOML file with event names, a table `names` of NUMBER = "name"
     #[arg(long, value_name = "EVENTS.toml")]
@@ -44,30 +46,29 @@ pub struct Import {
     pub json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub enum From {
-    Auto,
-    /// Chrome trace events, JSON, also compressed with gzip
-    Chrome,
-    /// Perfetto protobuf
-    Perfetto,
-    /// Common Trace Format (LTTng), read by babeltrace2
-    Ctf,
-    /// Output of `perf script`
-    PerfScript,
-    /// The stream of the event card (hw/event_card)
-    Card,
+/// A value of `--from`; `None` is `auto`.
+#[derive(Clone, Copy)]
+pub struct From(Option<Source>);
+
+impl ValueEnum for From {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<From>> = LazyLock::new(|| {
+            let sources = Source::ALL.iter().copied().map(Some);
+            std::iter::once(None).chain(sources).map(From).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(self.0.map_or_else(
+            || PossibleValue::new("auto"),
+            |source| PossibleValue::new(source.word()).help(source.description()),
+        ))
+    }
 }
 
 pub fn run(arguments: &Import) -> Result<u8, Failure> {
-    let source = match arguments.from {
-        From::Auto => None,
-        From::Chrome => Some(Source::Chrome),
-        From::Perfetto => Some(Source::Perfetto),
-        From::Ctf => Some(Source::Ctf),
-        From::PerfScript => Some(Source::PerfScript),
-        From::Card => Some(Source::Card),
-    };
+    let source = arguments.from.0;
     let mut progress = Progress::new();
     let mut on_progress = |share| progress.share("importing", share);
     let imported = match card(arguments)? {

@@ -39,7 +39,7 @@ impl Progress {
                 ));
                 self.bar.tick();
             }
-            RecordingProgress::Finalizing(share) => self.share("keeping", share),
+            RecordingProgress::Finalizing(share) => self.share("finalizing", share),
             RecordingProgress::Snapshot(made) => self.bar.suspend(|| match made {
                 Ok(trace) => say!("undertick: snapshot in {}", trace.display()),
                 Err(error) => say!("undertick: no snapshot: {error}"),

@@ -62,7 +62,7 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
 fn finish(trace: &Path) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result =
-        undertick_record::finish::finish(trace, &mut |share| progress.share("keeping", share));
+        undertick_record::finish::finish(trace, &mut |share| progress.share("finalizing", share));
     progress.done();
     summary(trace, &result?);
     Ok(0)

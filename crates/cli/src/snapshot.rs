@@ -34,7 +34,9 @@ pub fn run(arguments: &Snapshot) -> Result<u8, Failure> {
         None => undertick_record::snapshot::numbered(&trace),
     };
     let mut progress = Progress::new();
-    let made = snapshot(&trace, &out, &mut |share| progress.share("keeping", share));
+    let made = snapshot(&trace, &out, &mut |share| {
+        progress.share("finalizing", share)
+    });
     progress.done();
     recording::summary(Path::new(&out), &made?);
     Ok(0)

@@ -14,6 +14,7 @@ mod edges;
 mod intake;
 mod json;
 mod kernel_rows;
+mod lines;
 mod perf_script;
 mod perfetto;
 mod spool;
@@ -41,30 +42,86 @@ use write::Written;
 /// File of the rules for matching messages, beside the events.
 pub const MESSAGES_FILE: &str = "messages.toml";
 
-/// The format of another tool's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// Chrome trace events, JSON, also compressed with gzip.
-    Chrome,
-    /// Perfetto protobuf.
-    Perfetto,
-    /// A directory in the Common Trace Format, read by `babeltrace2`.
-    Ctf,
-    /// The output of `perf script`.
-    PerfScript,
-    /// The stream of the event card.
-    Card,
+/// What is known of a format; `--from` of `undertick import` and the messages list the formats by it.
+struct Format {
+    word: &'static str,
+    description: &'static str,
+    name: &'static str,
+    /// Whether a file that begins with these bytes, decompressed, has the format.
+    recognises: fn(&[u8]) -> bool,
+    read: fn(&Path, &mut dyn BufRead, &mut Intake) -> Result<SourceInfo, TraceError>,
+}
+
+/// Makes [`Source`] from the table of formats.
+macro_rules! formats {
+    ($($source:ident { description: $description:literal, $($field:tt)* })+) => {
+        /// The format of another tool's file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Source { $(#[doc = $description] $source),+ }
+
+        impl Source {
+            /// All formats, in the order in which they are listed and recognised.
+            pub const ALL: &[Self] = &[$(Self::$source),+];
+
+            fn format(self) -> Format {
+                match self {
+                    $(Self::$source => Format { description: $description, $($field)* }),+
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    Chrome {
+        description: "Chrome trace events, JSON, also compressed with gzip",
+        word: "chrome",
+        name: "a Chrome trace",
+        recognises: chrome::is_json,
+        read: |file, text, intake| chrome::read(file, text, intake),
+    }
+    Perfetto {
+        description: "Perfetto protobuf",
+        word: "perfetto",
+        name: "a Perfetto trace",
+        recognises: perfetto::is_packet,
+        read: |file, text, intake| perfetto::read(file, text, intake),
+    }
+    Ctf {
+        description: "Common Trace Format (LTTng), read by babeltrace2",
+        word: "ctf",
+        name: "a CTF trace",
+        // It is a directory.
+        recognises: |_| false,
+        read: |file, text, intake| ctf::read_text(file, text, intake),
+    }
+    PerfScript {
+        description: "Output of `perf script`",
+        word: "perf-script",
+        name: "the output of perf script",
+        recognises: perf_script::has_sample,
+        read: |file, text, intake| perf_script::read(file, text, intake),
+    }
+    Card {
+        description: "The stream of the event card (hw/event_card)",
+        word: "card",
+        name: "a stream of the event card",
+        recognises: card::is_stream,
+        read: |_, _, _| unreachable!("has a reader of its own"),
+    }
 }
 
 impl Source {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Chrome => "a Chrome trace",
-            Self::Perfetto => "a Perfetto trace",
-            Self::Ctf => "a CTF trace",
-            Self::PerfScript => "the output of perf script",
-            Self::Card => "a stream of the event card",
-        }
+    /// Its value of `--from`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        self.format().word
+    }
+
+    /// What it is, for the help of `--from`.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        self.format().description
     }
 }
 
@@ -104,7 +161,7 @@ pub fn import(
     made(out, |intake| {
         let info = match source {
             Source::Ctf => ctf::read(file, intake)?,
-            _ => read(file, source, open(file, progress)?, intake)?,
+            _ => (source.format().read)(file, &mut open(file, progress)?, intake)?,
         };
         write_trace(file, source, out, info, intake, progress)
     })
@@ -118,14 +175,14 @@ pub fn import(
 pub fn import_text(
     file: &Path,
     source: Source,
-    text: impl BufRead,
+    mut text: impl BufRead,
     out: &Path,
 ) -> Result<Manifest, TraceError> {
     if source == Source::Card {
         return card::record_card(file, text, card::Card::default(), out, &mut |_| {});
     }
     made(out, |intake| {
-        let info = read(file, source, text, intake)?;
+        let info = (source.format().read)(file, &mut text, intake)?;
         write_trace(file, source, out, info, intake, &mut |_| {})
     })
 }
@@ -172,21 +229,6 @@ fn made_in(
     made
 }
 
-fn read(
-    file: &Path,
-    source: Source,
-    text: impl BufRead,
-    intake: &mut Intake,
-) -> Result<SourceInfo, TraceError> {
-    match source {
-        Source::Ctf => ctf::read_text(file, text, intake),
-        Source::Chrome => chrome::read(file, text, intake),
-        Source::Perfetto => perfetto::read(file, text, intake),
-        Source::PerfScript => perf_script::read(file, text, intake),
-        Source::Card => unreachable!("has a reader of its own"),
-    }
-}
-
 /// Writes the imported events.
 fn write_trace(
     file: &Path,
@@ -200,7 +242,7 @@ fn write_trace(
         return Err(TraceError::Usage(format!(
             "{}: holds no event that {} could have; is it the right file?",
             file.display(),
-            source.name()
+            source.format().name
         )));
     }
     let written = write::write(out, intake, &mut |share| progress(0.6 + 0.2 * share))?;
@@ -369,7 +411,7 @@ fn warnings(
     let mut all = vec![format!(
         "imported from {} ({}): what its recording cost is not known and is in every figure; {}",
         file.file_name().unwrap_or_default().to_string_lossy(),
-        source.name(),
+        source.format().name,
         if info.is_unix {
             "times are the source's"
         } else {

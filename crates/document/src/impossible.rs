@@ -9,7 +9,7 @@ use undertick_units::Estimate;
 
 use super::{
     Alternative, Compensation, FrequencyReport, Histogram, IntervalKind, IntervalReport, Mode,
-    PathReport, Report, Slowed, TraceSummary,
+    PathReport, Report, SampleStatistics, Slowed, TraceSummary,
 };
 
 /// Number of clock steps below which a span is near the resolution: estimates of its quantiles may
@@ -246,7 +246,9 @@ impl Gate {
             };
             own.quantiles.retain(possible);
         }
-        self.number("standard deviation", &mut interval.sd, 0.0);
+        for (name, figure) in interval.statistics.not_negative() {
+            self.number(name, figure, 0.0);
+        }
         self.compensation(&mut interval.compensation);
         self.alternative("before dropping", &mut interval.before_culling, near);
         self.alternative("uncompensated", &mut interval.uncompensated, near);
@@ -300,18 +302,17 @@ impl Gate {
 
     /// Judges the minimum and the maximum, and that every quantile lies between them.
     fn extremes(&mut self, interval: &mut IntervalReport, near: f64) {
-        self.number("least", &mut interval.min, -near);
-        self.number("greatest", &mut interval.max, -near);
-        if let (Some(min), Some(max)) = (interval.min, interval.max)
-            && min > max
-        {
-            (interval.min, interval.max) = (None, None);
+        let SampleStatistics { min, max, .. } = &mut interval.statistics;
+        self.number("least", min, -near);
+        self.number("greatest", max, -near);
+        if min.zip(*max).is_some_and(|(min, max)| min > max) {
+            (*min, *max) = (None, None);
             self.refuse("least and greatest", "in the wrong order");
         }
+        let (min, max) = (*min, *max);
         let is_outside = |value: f64| {
             let slack = ROUNDING * value.abs();
-            interval.min.is_some_and(|min| value < min - slack)
-                || interval.max.is_some_and(|max| value > max + slack)
+            min.is_some_and(|min| value < min - slack) || max.is_some_and(|max| value > max + slack)
         };
         let medians = interval
             .median

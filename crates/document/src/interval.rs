@@ -30,12 +30,9 @@ pub struct IntervalReport {
     pub median: Option<Estimate>,
     /// Quantiles, ns, compensated: keys `0.9`, `0.99`, `0.999`.
     pub quantiles: BTreeMap<String, Estimate>,
-    /// Minimum sample, ns, compensated. Negative if cost or clock made it so.
-    pub min: Option<f64>,
-    /// Maximum sample, ns, compensated.
-    pub max: Option<f64>,
-    /// Standard deviation of the samples, ns; `null` below two samples.
-    pub sd: Option<f64>,
+    /// Figures of the samples without a confidence interval, as fields of the interval in JSON.
+    #[serde(flatten)]
+    pub statistics: SampleStatistics,
     /// Cost of the recording itself that was subtracted.
     pub compensation: Compensation,
     /// The same figures for this recording alone: their confidence intervals allow only for the
@@ -103,6 +100,25 @@ pub struct IntervalReport {
     /// to another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across_hosts: Option<AcrossHosts>,
+}
+
+/// Figures of the samples that have no confidence interval; `null` where they cannot be given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SampleStatistics {
+    /// Minimum sample, ns, compensated. Negative if cost or clock made it so.
+    pub min: Option<f64>,
+    /// Maximum sample, ns, compensated.
+    pub max: Option<f64>,
+    /// Standard deviation of the samples, ns; `null` below two samples.
+    pub sd: Option<f64>,
+}
+
+impl SampleStatistics {
+    /// The figures that are never below 0, each with its name in notes.
+    pub(crate) const fn not_negative(&mut self) -> [(&'static str, &mut Option<f64>); 1] {
+        let Self { min: _, max: _, sd } = self;
+        [("standard deviation", sd)]
+    }
 }
 
 /// Figures of the recorded samples alone, ns, compensated. Nothing is inferred about another run.

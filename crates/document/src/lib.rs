@@ -24,8 +24,8 @@ pub use experiment::{LineReport, Repeated, RepetitionFigure};
 pub use impossible::{Must, is_open, without_impossible};
 pub use interval::{
     AcrossHosts, Alternative, Compensation, Culled, Evidence, Histogram, IntervalKind,
-    IntervalReport, Mode, OfThisRun, Reads, RunFigures, Sampled, ShareOf, Slowed, TakenOff,
-    Unexplained, Valley,
+    IntervalReport, Mode, OfThisRun, Reads, RunFigures, SampleStatistics, Sampled, ShareOf, Slowed,
+    TakenOff, Unexplained, Valley,
 };
 pub use paths::PathReport;
 pub use trace::{ClockSummary, HostSummary, TraceSummary};

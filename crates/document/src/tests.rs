@@ -75,9 +75,11 @@ fn report() -> Report {
             mean: Some(estimate(5.0)),
             median: None,
             quantiles: BTreeMap::from([("0.9".into(), estimate(6.0))]),
-            min: Some(-1.0),
-            max: Some(6.0),
-            sd: None,
+            statistics: SampleStatistics {
+                min: Some(-1.0),
+                max: Some(6.0),
+                ..SampleStatistics::default()
+            },
             compensation: Compensation {
                 method: "calibrated".into(),
                 cost: Some(estimate(2.0)),

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use undertick_analyze::pooled;
+use undertick_analyze::{pooled, statistics};
 use undertick_document::{
-    Histogram, IntervalReport, Repeated, RepetitionFigure, Report, Scope, Warning,
-    without_impossible,
+    Compensation, Histogram, IntervalReport, Repeated, RepetitionFigure, Report, SampleStatistics,
+    Scope, Warning, without_impossible,
 };
 use undertick_estimate::Numbers;
 use undertick_units::{Estimate, Interval};
@@ -113,6 +113,26 @@ struct SettingInfo {
     title: String,
     parameters: Vec<(String, String)>,
     placement: String,
+}
+
+impl SettingInfo {
+    /// An interval of this setting with this mean as its typical figure.
+    fn repeated(&self, typical: Estimate) -> Repeated {
+        Repeated {
+            script: self.script.clone(),
+            title: self.title.clone(),
+            parameters: self.parameters.iter().cloned().collect(),
+            placement: self.placement.clone(),
+            process: String::new(),
+            step: None,
+            includes: String::new(),
+            typical,
+            typical_is: "mean".to_owned(),
+            largest_per_second: None,
+            largest_per_minute: None,
+            repetitions: Vec::new(),
+        }
+    }
 }
 
 fn sought(plan: &Plan) -> Vec<Sought<'_>> {
@@ -226,75 +246,61 @@ fn put_together<'a>(
     let seconds: f64 = ones.iter().map(|o| o.figure.seconds).sum();
     let once_in = |each: f64| exceeded_once_in(each, seconds, &histogram, level);
     let (once_a_second, once_a_minute) = (once_in(1.0), once_in(60.0));
-    let mut whole = first.interval.clone();
-    whole.name = sought.name.clone();
-    whole.count = n;
-    whole.of_this_run = None;
-    whole.mean = Some(mean.clone());
-    whole.median = by_median.then(|| median.clone());
-    whole.quantiles = quantiles(&ones, level);
-    whole.min = ones
-        .iter()
-        .filter_map(|o| Some(o.interval.min? - o.null.ns))
-        .reduce(f64::min);
-    whole.max = ones
-        .iter()
-        .filter_map(|o| Some(o.interval.max? - o.null.ns))
-        .reduce(f64::max);
-    whole.sd = None;
-    whole.unmatched = ones.iter().map(|o| o.interval.unmatched).sum();
-    whole.unmatched_starts = ones.iter().map(|o| o.interval.unmatched_starts).sum();
-    whole.unmatched_ends = ones.iter().map(|o| o.interval.unmatched_ends).sum();
-    whole.negative = ones.iter().map(|o| o.interval.negative).sum();
     let each: Vec<&IntervalReport> = ones.iter().map(|o| o.interval).collect();
-    (whole.culled, whole.evidence) = pooled::dropped(&each);
-    whole.unexplained = None;
-    let times = pooled::times(&each);
-    (whole.total_ns, whole.taken_off) = (times.total_ns, times.taken_off);
-    (whole.on_cpu_ns, whole.off_cpu_ns) = (times.on_cpu_ns, times.off_cpu_ns);
-    whole.compensation.method = "null step".to_owned();
-    whole.compensation.cost = Some(subtracted);
-    whole.before_culling = Default::default();
-    whole.uncompensated = Default::default();
-    whole.notes = Vec::new();
+    let less_null: Vec<_> = (ones.iter().map(|o| (o.interval, o.null.ns))).collect();
+    let mut notes = Vec::new();
     if !by_median {
-        whole.notes.push(format!(
+        notes.push(format!(
             "the median is {steps:.1} steps of the clock, so it is known to a step only: the mean is the figure"
         ));
     }
     if ones.len() == 1 {
-        whole
-            .notes
-            .push("one repetition: what repetitions differ by is not in the interval".to_owned());
+        notes.push("one repetition: what repetitions differ by is not in the interval".to_owned());
     }
-    whole.repeated = Some(Repeated {
-        script: info.script.clone(),
-        title: info.title.clone(),
-        parameters: info.parameters.iter().cloned().collect(),
-        placement: info.placement.clone(),
-        process: sought.process.to_owned(),
-        step: sought.step,
-        includes: sought.includes.to_owned(),
-        typical: if by_median { median } else { mean },
-        typical_is: if by_median { "median" } else { "mean" }.to_owned(),
-        largest_per_second: once_a_second,
-        largest_per_minute: once_a_minute,
-        repetitions: ones.iter().map(|o| o.figure.clone()).collect(),
-    });
-    let n_effective = (ones.iter().filter_map(|o| o.interval.mean.as_ref()))
+    let n_effective = (each.iter().filter_map(|i| i.mean.as_ref()))
         .map(|mean| mean.n_effective)
         .sum();
-    let granularity_ns = first.interval.granularity_ns;
-    whole.modes = pooled::modes(
+    let modes = pooled::modes(
         &histogram,
         &histograms,
         null_ns,
         n_effective,
-        granularity_ns,
+        first.interval.granularity_ns,
         level,
     );
-    whole.histogram = histogram;
-    Some(whole)
+    let summed = pooled::summed(&each)?;
+    Some(IntervalReport {
+        name: sought.name.clone(),
+        mean: Some(mean.clone()),
+        median: by_median.then(|| median.clone()),
+        quantiles: quantiles(&ones, level),
+        statistics: SampleStatistics {
+            // The repetitions differ, which is in the confidence interval.
+            sd: None,
+            ..statistics::pooled(&less_null)
+        },
+        compensation: Compensation {
+            method: "null step".to_owned(),
+            cost: Some(subtracted),
+            ..summed.compensation
+        },
+        histogram,
+        modes,
+        share_of: first.interval.share_of.clone(),
+        median_steps: first.interval.median_steps,
+        notes,
+        repeated: Some(Repeated {
+            process: sought.process.to_owned(),
+            step: sought.step,
+            includes: sought.includes.to_owned(),
+            typical_is: if by_median { "median" } else { "mean" }.to_owned(),
+            largest_per_second: once_a_second,
+            largest_per_minute: once_a_minute,
+            repetitions: ones.iter().map(|o| o.figure.clone()).collect(),
+            ..info.repeated(if by_median { median } else { mean })
+        }),
+        ..summed
+    })
 }
 
 /// The cost of stepping in a repetition.
@@ -393,40 +399,25 @@ fn zero_check(
             ))
         })
         .collect();
-    let (first, _) = *pairs.first()?;
-    let n = pairs.iter().map(|(after, _)| after.count).sum();
+    let afters: Vec<&IntervalReport> = pairs.iter().map(|(after, _)| *after).collect();
     let values = Numbers::new(pairs.iter().map(|(_, difference)| *difference).collect());
-    let mean = over(&values, n, level)?;
-    let mut check = first.clone();
-    check.name = "(zero check)".to_owned();
-    check.count = n;
-    check.mean = Some(mean.clone());
-    check.median = None;
-    check.quantiles = BTreeMap::new();
-    (check.min, check.max, check.sd) = (None, None, None);
-    check.histogram = Histogram::default();
-    check.of_this_run = None;
-    check.evidence = Vec::new();
-    check.unexplained = None;
-    check.before_culling = Default::default();
-    check.uncompensated = Default::default();
-    check.compensation.method = "none".to_owned();
-    check.notes = vec!["the null step after the steps of a pass less that before them: 0 if stepping costs the same everywhere".to_owned()];
-    check.repeated = Some(Repeated {
-        script: info.script.clone(),
-        title: info.title.clone(),
-        parameters: info.parameters.iter().cloned().collect(),
-        placement: info.placement.clone(),
-        process: name.to_owned(),
-        step: None,
-        includes: String::new(),
-        typical: mean,
-        typical_is: "mean".to_owned(),
-        largest_per_second: None,
-        largest_per_minute: None,
-        repetitions: Vec::new(),
-    });
-    Some(check)
+    let summed = pooled::summed(&afters)?;
+    let mean = over(&values, summed.count, level)?;
+    Some(IntervalReport {
+        name: "(zero check)".to_owned(),
+        mean: Some(mean.clone()),
+        evidence: Vec::new(),
+        compensation: Compensation {
+            method: "none".to_owned(),
+            ..summed.compensation
+        },
+        notes: vec!["the null step after the steps of a pass less that before them: 0 if stepping costs the same everywhere".to_owned()],
+        repeated: Some(Repeated {
+            process: name.to_owned(),
+            ..info.repeated(mean)
+        }),
+        ..summed
+    })
 }
 
 /// Describes where the processes ran.

@@ -28,7 +28,9 @@ pub mod script;
 pub mod simulated;
 
 pub use combine::over;
-pub use machine::{Ended, ExperimentError, Machine, Performed, Progress, Repetition, Why};
+pub use machine::{
+    Ended, ExperimentError, ExperimentProgress, Machine, Performed, Repetition, Why,
+};
 pub use numbering::{Cell, Mark, Numbering, TooMany};
 pub use perform::{Options, Outcome, perform};
 

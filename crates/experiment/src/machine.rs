@@ -31,13 +31,13 @@ pub trait Machine {
         &self,
         experiment: &Experiment,
         trace: &Path,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(ExperimentProgress),
     ) -> Result<Performed, ExperimentError>;
 }
 
 /// Progress of an experiment.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress {
+pub enum ExperimentProgress {
     /// Repetitions that are over, and their number in all.
     Repetition(usize, usize),
     /// The trace is being finalized: the share that is done, 0 to 1.

@@ -8,7 +8,7 @@ use undertick_document::Report;
 use super::Experiment;
 use super::analysis::{RATIO, analyse};
 use super::combine::combine;
-use super::machine::{Ended, ExperimentError, Machine, Performed, Progress};
+use super::machine::{Ended, ExperimentError, ExperimentProgress, Machine, Performed};
 use super::numbering::Numbering;
 use crate::script::{Plan, Process, Verb};
 
@@ -48,7 +48,7 @@ pub fn perform(
     machine: &dyn Machine,
     trace: &Path,
     options: Options,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(ExperimentProgress),
 ) -> Result<Outcome, ExperimentError> {
     let numbering =
         Numbering::new(experiment).map_err(|e| ExperimentError::input(e.to_string()))?;

@@ -38,7 +38,7 @@ use undertick_report::survey::{Better, Scale};
 
 use figures::Figure;
 
-pub use in_turn::{InTurn, Progress, Recorded, record_in_turn};
+pub use in_turn::{InTurn, InTurnProgress, Recorded, record_in_turn};
 pub use input::{Input, Runs, open};
 pub use reference::hold_against;
 

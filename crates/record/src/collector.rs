@@ -42,7 +42,7 @@ pub type Tap = Box<dyn FnMut(BlockHeader, &[[u64; 2]])>;
 
 /// Progress of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct CollectorProgress {
     /// Events kept.
     pub events: u64,
     /// Events lost, all causes.
@@ -357,13 +357,13 @@ impl Collector {
 
     /// Progress so far.
     #[must_use]
-    pub fn progress(&self, session: &Session) -> Progress {
+    pub fn progress(&self, session: &Session) -> CollectorProgress {
         let open = self.rings.iter();
         let (ended, ended_lost) = self
             .exited_threads
             .as_ref()
             .map_or((0, 0), ExitedThreads::events);
-        Progress {
+        CollectorProgress {
             events: self.finished_events + ended + open.clone().map(|r| r.received).sum::<u64>(),
             lost: open
                 .map(|r| {

@@ -8,7 +8,7 @@ use undertick_clock::Choice;
 use undertick_clock::facts::Facts;
 use undertick_format::manifest::{self, Calibration, Manifest};
 
-use crate::collector::{Progress, Tap};
+use crate::collector::{CollectorProgress, Tap};
 use crate::functions::Functions;
 use crate::kernel::Wanted;
 use crate::perturbation;
@@ -46,7 +46,7 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub enum RecordingProgress {
     /// The program runs.
-    Recording(Progress, Duration),
+    Recording(CollectorProgress, Duration),
     /// A snapshot was requested by a signal: its path, or why there is none.
     Snapshot(Result<PathBuf, String>),
     /// The program has ended; the share of the trace that is finalized, 0 to 1.

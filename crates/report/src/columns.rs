@@ -37,7 +37,7 @@ pub(crate) fn estimates<'a>() -> Columns<'a, Row<'a>> {
         .column("median", |(_, i, ())| Cell::estimate(&i.median))
         .column("mean", |(_, i, ())| Cell::estimate(&i.mean))
         .column("p99", |(_, i, ())| Cell::estimate(i.quantiles.get("0.99")))
-        .column("max", |(_, i, ())| Cell::duration(i.max))
+        .column("max", |(_, i, ())| Cell::duration(i.statistics.max))
         .column("culled", |(_, i, ())| {
             match i.count.saturating_add(i.culled.count) {
                 0 => Cell::Nothing,

@@ -218,7 +218,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, state: &State) {
     );
     let command = clean(&state.command.join(" "));
     let doing = match state.finalizing {
-        Some(share) => format!("ended, keeping the trace: {}", figures::per_cent(share)),
+        Some(share) => format!("ended, finalizing the trace: {}", figures::per_cent(share)),
         None if state.is_paused => format!("figures paused  {time}"),
         None => time,
     };

@@ -46,9 +46,7 @@ pub(super) fn interval(
         mean: Some(about(ns)),
         median: None,
         quantiles: Default::default(),
-        min: None,
-        max: None,
-        sd: None,
+        statistics: Default::default(),
         compensation: Compensation {
             method: "null step".to_owned(),
             cost: None,

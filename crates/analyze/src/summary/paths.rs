@@ -151,7 +151,7 @@ impl<'a> Names<'a> {
             1 => (
                 value(interval.median.as_ref()),
                 value(interval.quantiles.get("0.99")),
-                interval.max,
+                interval.statistics.max,
             ),
             _ => {
                 let ns = |ticks: f64| ticks * self.ns_per_tick + beyond;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyCode, KeyEventKind};
 use undertick_clock::Source;
 use undertick_format::manifest::Manifest;
-use undertick_record::collector::Progress;
+use undertick_record::collector::CollectorProgress;
 use undertick_record::record::{RecordingProgress, Watch};
 use undertick_report::live::{self, State};
 
@@ -47,7 +47,7 @@ struct Shared {
 /// The last progress of the recorder.
 #[derive(Clone, Copy, Default)]
 struct LatestProgress {
-    progress: Progress,
+    progress: CollectorProgress,
     elapsed: Duration,
     finalizing: Option<f64>,
 }

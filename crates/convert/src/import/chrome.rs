@@ -36,6 +36,11 @@ struct Event<'a> {
 /// Most names of messages for which a rule is stored.
 const MOST_MESSAGES: usize = 4096;
 
+/// Whether these bytes begin as JSON does.
+pub(super) fn is_json(start: &[u8]) -> bool {
+    matches!(start.trim_ascii_start(), [b'[' | b'{', ..])
+}
+
 pub(super) fn read(
     file: &Path,
     reader: impl BufRead,

@@ -13,7 +13,7 @@ use super::decimal;
 use super::edges::Edge;
 use super::intake::{At, Id, Intake};
 use super::kernel_rows::{KernelRows, Switch};
-use super::perf_script::read_line;
+use super::lines::for_each_line;
 
 /// Depth to which directories in a trace are searched.
 const DEEPEST: usize = 16;
@@ -115,18 +115,11 @@ struct Events {
 impl Events {
     fn all(
         &mut self,
-        mut lines: impl BufRead,
+        lines: impl BufRead,
         intake: &mut Intake,
         dir: &Path,
     ) -> Result<(), TraceError> {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            if read_line(&mut lines, &mut line).map_err(TraceError::io(dir, "cannot read"))? == 0 {
-                return Ok(());
-            }
-            self.take(&String::from_utf8_lossy(&line), intake)?;
-        }
+        for_each_line(dir, lines, |line| self.take(line, intake))
     }
 
     fn info(self, packets: u64) -> SourceInfo {

@@ -41,13 +41,13 @@ pub(super) fn source(file: &Path) -> Result<Source, TraceError> {
             "is perf's own file: `perf script --ns -i FILE > text`, then import the text",
         ));
     }
-    if super::card::is_stream(&start) {
-        return Ok(Source::Card);
-    }
     of_start(&start).ok_or_else(|| {
-        usage(
-            "cannot tell whose file this is; say it with --from chrome, perfetto, ctf, perf-script or card",
-        )
+        let words: Vec<&str> = Source::ALL.iter().map(|source| source.word()).collect();
+        let (last, others) = words.split_last().expect("there are formats");
+        usage(&format!(
+            "cannot tell whose file this is; say it with --from {} or {last}",
+            others.join(", ")
+        ))
     })
 }
 
@@ -81,14 +81,13 @@ fn start(file: &Path) -> Result<Vec<u8>, TraceError> {
 
 /// Detects the format from the first bytes, decompressed.
 fn of_start(start: &[u8]) -> Option<Source> {
-    match start.iter().find(|byte| !byte.is_ascii_whitespace())? {
-        b'[' | b'{' => return Some(Source::Chrome),
-        _ if super::perfetto::is_packet(start) => return Some(Source::Perfetto),
-        _ => {}
+    if start.trim_ascii().is_empty() {
+        return None;
     }
-    let text = String::from_utf8_lossy(start);
-    let is_sample = text.lines().any(super::perf_script::is_sample);
-    is_sample.then_some(Source::PerfScript)
+    // A card's stream begins with a time, whose bytes may be those of text.
+    (std::iter::once(&Source::Card).chain(Source::ALL))
+        .find(|source| (source.format().recognises)(start))
+        .copied()
 }
 
 #[cfg(test)]

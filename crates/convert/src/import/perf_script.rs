@@ -11,27 +11,15 @@ use super::decimal;
 use super::edges::Edge;
 use super::intake::{At, Id, Intake};
 use super::kernel_rows::{KernelRows, Switch, could_run};
-
-/// Longest part of a line that is parsed, bytes; the rest is skipped.
-const LONGEST_LINE: u64 = 1 << 16;
-
-/// Most bytes of a line that are skipped; a file with a longer line is not text.
-const MOST_SKIPPED: u64 = 64 << 20;
+use super::lines::for_each_line;
 
 pub(super) fn read(
     file: &Path,
-    mut reader: impl BufRead,
+    reader: impl BufRead,
     intake: &mut Intake,
 ) -> Result<SourceInfo, TraceError> {
     let mut lines = Lines::default();
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if read_line(&mut reader, &mut line).map_err(TraceError::io(file, "cannot read"))? == 0 {
-            break;
-        }
-        lines.take(&String::from_utf8_lossy(&line), intake)?;
-    }
+    for_each_line(file, reader, |line| lines.take(line, intake))?;
     let mut notes = Vec::new();
     if lines.without_process > 0 {
         notes.push(format!(
@@ -44,24 +32,6 @@ pub(super) fn read(
         notes,
         ..SourceInfo::default()
     })
-}
-
-/// Reads a line without its end; returns 0 at the end of the file.
-pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<usize> {
-    let mut limited = std::io::Read::take(&mut *reader, LONGEST_LINE);
-    let read = limited.read_until(b'\n', line)?;
-    if line.ends_with(b"\n") {
-        line.pop();
-    } else if read as u64 == LONGEST_LINE {
-        let skipped = std::io::Read::take(&mut *reader, MOST_SKIPPED).skip_until(b'\n')?;
-        if skipped as u64 == MOST_SKIPPED {
-            return Err(std::io::Error::new(
-                std::io::ErrorKind::InvalidData,
-                format!("a line of more than {MOST_SKIPPED} bytes; is it the right file?"),
-            ));
-        }
-    }
-    Ok(read)
 }
 
 /// The content of a sample's line.
@@ -175,9 +145,10 @@ fn event(sample: &Sample<'_>, intake: &mut Intake) -> Result<(), TraceError> {
     }
 }
 
-/// Whether a line is a sample of perf.
-pub(super) fn is_sample(line: &str) -> bool {
-    sample(line).is_some()
+/// Whether a line of these bytes is a sample of perf.
+pub(super) fn has_sample(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    text.lines().any(|line| sample(line).is_some())
 }
 
 /// Parses `comm pid/tid [cpu] time: period event: rest`, of which much may be missing.

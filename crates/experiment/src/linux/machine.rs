@@ -11,7 +11,9 @@ use undertick_record::session::Settings;
 
 use super::placement::Cpus;
 use crate::script::{ClockCall, Plan, Stamps, Verb, Words as _};
-use crate::{Experiment, ExperimentError, Machine, Numbering, Performed, Progress, Repetition};
+use crate::{
+    Experiment, ExperimentError, ExperimentProgress, Machine, Numbering, Performed, Repetition,
+};
 
 /// This machine.
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ impl Machine for LocalMachine {
         &self,
         experiment: &Experiment,
         trace: &Path,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(ExperimentProgress),
     ) -> Result<Performed, ExperimentError> {
         let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
         let numbering = Numbering::new(experiment).map_err(|e| machine_error(&e))?;
@@ -84,10 +86,12 @@ impl Machine for LocalMachine {
                 looked = Instant::now();
                 let lines = std::fs::read(&results)
                     .map_or(0, |text| text.iter().filter(|&&byte| byte == b'\n').count());
-                progress(Progress::Repetition(lines, all));
+                progress(ExperimentProgress::Repetition(lines, all));
             }
             record::RecordingProgress::Recording(..) | record::RecordingProgress::Snapshot(_) => {}
-            record::RecordingProgress::Finalizing(share) => progress(Progress::Finalizing(share)),
+            record::RecordingProgress::Finalizing(share) => {
+                progress(ExperimentProgress::Finalizing(share))
+            }
         })?;
         let lines = std::fs::read_to_string(&results).unwrap_or_default();
         let repetitions: Vec<Repetition> = (lines.lines())

@@ -27,7 +27,7 @@ use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
 use self::repetition::Ran;
 use crate::jobs;
 use crate::script::{Placement, Plan, Verb};
-use crate::{Cell, Experiment, ExperimentError, Machine, Numbering, Performed, Progress};
+use crate::{Cell, Experiment, ExperimentError, ExperimentProgress, Machine, Numbering, Performed};
 
 /// A simulated Cm*.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl Machine for Simulated {
         &self,
         experiment: &Experiment,
         trace: &Path,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(ExperimentProgress),
     ) -> Result<Performed, ExperimentError> {
         let machine_error = |e: &dyn std::fmt::Display| ExperimentError::machine(e.to_string());
         let numbering = Numbering::new(experiment).map_err(|e| machine_error(&e))?;
@@ -126,7 +126,7 @@ impl Machine for Simulated {
             ));
         }
         synthetic::write(trace, made, &rings, &mut |share| {
-            progress(Progress::Finalizing(share))
+            progress(ExperimentProgress::Finalizing(share))
         })?;
         Ok(performed)
     }
@@ -143,12 +143,12 @@ impl Simulated {
         experiment: &Experiment,
         numbering: &Numbering,
         order: &[Cell],
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(ExperimentProgress),
     ) -> Vec<Ran> {
         let all = order.len();
         let run = |cell: &Cell| repetition::run(self, experiment, numbering, *cell);
         jobs::run(order, run, &mut |share| {
-            progress(Progress::Repetition(
+            progress(ExperimentProgress::Repetition(
                 (share * all as f64).round() as usize,
                 all,
             ));

@@ -11,7 +11,7 @@ use undertick_format::schema;
 use undertick_record::synthetic::{self, TRUTH_FILE};
 
 use super::Simulated;
-use crate::{Ended, Experiment, Machine as _, Options, Outcome, Progress, Why, perform};
+use crate::{Ended, Experiment, ExperimentProgress, Machine as _, Options, Outcome, Why, perform};
 
 const TICK_NS: i64 = 2000;
 
@@ -216,7 +216,7 @@ wakeup = "A"
         .perform(
             &experiment(text),
             &dir.path().join("t.ut"),
-            &mut |_: Progress| {},
+            &mut |_: ExperimentProgress| {},
         )
         .unwrap();
     let Ended::Failed(why) = &done.repetitions[0].ended else {
@@ -267,7 +267,11 @@ fn the_scripts_that_ship() {
         let experiment = experiment(text);
         let machine = Simulated::published(Os::Medusa);
         let done = machine
-            .perform(&experiment, &dir.path().join("t.ut"), &mut |_: Progress| {})
+            .perform(
+                &experiment,
+                &dir.path().join("t.ut"),
+                &mut |_: ExperimentProgress| {},
+            )
             .unwrap();
         assert_eq!(done.repetitions.len(), experiment.order().len());
         for repetition in &done.repetitions {

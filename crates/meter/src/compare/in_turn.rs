@@ -51,7 +51,7 @@ pub struct InTurn {
 
 /// Progress that is shown to the user.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct InTurnProgress {
     /// Rounds that are complete.
     pub rounds: usize,
     /// Share of the work done, as far as it is known, 0 to 1.
@@ -76,7 +76,7 @@ pub struct Recorded {
 /// recorded before is kept.
 pub fn record_in_turn(
     wanted: &InTurn,
-    mut progress: impl FnMut(Progress),
+    mut progress: impl FnMut(InTurnProgress),
 ) -> Result<Recorded, ExperimentError> {
     let sets = SIDES.map(|side| wanted.dir.join(side));
     for set in &sets {
@@ -106,7 +106,7 @@ pub fn record_in_turn(
         kept.write(&wanted.dir).map_err(ExperimentError::machine)?;
         recorded.rounds += 1;
         longest = longest.max(round_begun.elapsed());
-        progress(Progress {
+        progress(InTurnProgress {
             rounds: recorded.rounds,
             share: wanted.share(recorded.rounds, begun.elapsed()),
         });

@@ -5,7 +5,7 @@ mod chosen;
 use std::collections::BTreeMap;
 
 use undertick_document::{Repeated, Report};
-use undertick_experiment::{Ended, Experiment, Machine, Options, Outcome, Progress};
+use undertick_experiment::{Ended, Experiment, ExperimentProgress, Machine, Options, Outcome};
 use undertick_report::survey::Metric;
 
 use self::chosen::{CHOSEN, Chosen, Wanted};
@@ -39,12 +39,12 @@ pub(super) fn add(
                 cull: None,
                 confidence: request.level,
             };
-            let mut on_progress = |update: Progress| match update {
-                Progress::Repetition(done, all) => {
+            let mut on_progress = |update: ExperimentProgress| match update {
+                ExperimentProgress::Repetition(done, all) => {
                     let share = done as f64 / all.max(1) as f64;
                     progress(PRIMITIVES.0, between(PRIMITIVES.1, KEEPING.1, share));
                 }
-                Progress::Finalizing(share) => {
+                ExperimentProgress::Finalizing(share) => {
                     progress(KEEPING.0, between(KEEPING.1, super::INTERFERENCE.1, share))
                 }
             };

@@ -4,7 +4,7 @@ use undertick_units::{Estimate, Interval};
 
 use super::*;
 use undertick_experiment::script::Plan;
-use undertick_experiment::{Experiment, ExperimentError, Performed, Progress};
+use undertick_experiment::{Experiment, ExperimentError, ExperimentProgress, Performed};
 
 /// A machine that can perform nothing.
 struct Broken;
@@ -26,7 +26,7 @@ impl Machine for Broken {
         &self,
         _: &Experiment,
         _: &Path,
-        _: &mut dyn FnMut(Progress),
+        _: &mut dyn FnMut(ExperimentProgress),
     ) -> Result<Performed, ExperimentError> {
         Err(ExperimentError::machine("there is no room for the trace"))
     }

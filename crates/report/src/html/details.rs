@@ -64,9 +64,9 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
         fact("median of this run itself", estimate(own.median.as_ref()))?;
     }
     for (name, value) in [
-        ("least", interval.min),
-        ("greatest", interval.max),
-        ("standard deviation", interval.sd),
+        ("least", interval.statistics.min),
+        ("greatest", interval.statistics.max),
+        ("standard deviation", interval.statistics.sd),
     ] {
         if let Some(value) = value {
             fact(name, duration(value))?;

@@ -91,7 +91,7 @@ const COLUMNS: [(u16, Column); 10] = [
         Column {
             title: "least",
             width: 9,
-            text: |e, _| one(extreme(e.interval.min)),
+            text: |e, _| one(extreme(e.interval.statistics.min)),
         },
     ),
     (
@@ -99,7 +99,7 @@ const COLUMNS: [(u16, Column); 10] = [
         Column {
             title: "greatest",
             width: 9,
-            text: |e, _| one(extreme(e.interval.max)),
+            text: |e, _| one(extreme(e.interval.statistics.max)),
         },
     ),
     (

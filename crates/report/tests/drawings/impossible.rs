@@ -306,7 +306,7 @@ fn none_leaves() {
         // The clocks at the two ends of a message may differ by more than it takes, and what a clock
         // of coarser steps than 10 ns shows of short spans may be that much below 0.
         let may_be_negative = (gated.intervals.iter())
-            .filter(|i| i.min.is_some_and(|min| min < 0.0))
+            .filter(|i| i.statistics.min.is_some_and(|min| min < 0.0))
             .any(|i| i.kind == IntervalKind::Message || i.granularity_ns > 10.0);
         if seed % DRAWN_EVERY == 0 {
             // The report was not filtered before: the renderers do it.

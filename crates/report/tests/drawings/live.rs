@@ -335,7 +335,7 @@ fn stages() {
     );
     state.finalizing = Some(0.43);
     let text = lines(&state, 80, 24).join("\n");
-    assert!(text.contains("ended, keeping the trace: 43 %"), "{text}");
+    assert!(text.contains("ended, finalizing the trace: 43 %"), "{text}");
     state.is_attached = true;
     state.is_help = true;
     state.rates = VecDeque::new();

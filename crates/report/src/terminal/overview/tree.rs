@@ -157,7 +157,7 @@ fn row_of_interval(interval: &IntervalReport) -> Row {
                 own.and_then(|own| own.quantiles.get("0.99")),
                 interval.quantiles.get("0.99"),
             ),
-            interval.max.map(figures::duration),
+            interval.statistics.max.map(figures::duration),
         ],
     )
 }

@@ -32,7 +32,7 @@ pub fn nasty() -> Report {
     intervals[0].mean.as_mut().unwrap().interval.hi = None;
     intervals[1].median.as_mut().unwrap().interval = Interval { lo: None, hi: None };
     intervals[2].mean = Some(estimate(-4.2, Some(-31.0), Some(22.0), "batch means", 12));
-    intervals[2].min = Some(-57.0);
+    intervals[2].statistics.min = Some(-57.0);
     intervals[2].histogram = Histogram {
         unit: "ns".to_owned(),
         edges: vec![-65.0, -55.0, -45.0, -35.0, -25.0, -15.0, -5.0, 5.0, 15.0],

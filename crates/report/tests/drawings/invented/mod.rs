@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use undertick_document::{
     Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
-    IntervalKind, IntervalReport, Mode, PathReport, Reads, Report, SCHEMA_VERSION, Settings,
-    ShareOf, Slowed, TakenOff, TraceSummary, Warning,
+    IntervalKind, IntervalReport, Mode, PathReport, Reads, Report, SCHEMA_VERSION,
+    SampleStatistics, Settings, ShareOf, Slowed, TakenOff, TraceSummary, Warning,
 };
 use undertick_units::{Estimate, Interval};
 
@@ -95,6 +95,7 @@ pub fn two_modes() -> IntervalReport {
     }
 }
 
+#[allow(clippy::needless_update, reason = "a new statistic is null here")]
 pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
     let culled = n / 240;
     let max = median_ns * 900.0;
@@ -120,9 +121,12 @@ pub fn interval(name: &str, median_ns: f64, n: u64) -> IntervalReport {
             quantile(0.99, 2.6),
             quantile(0.999, 31.0),
         ]),
-        min: Some(median_ns * 0.8),
-        max: Some(max),
-        sd: Some(median_ns * 0.44),
+        statistics: SampleStatistics {
+            min: Some(median_ns * 0.8),
+            max: Some(max),
+            sd: Some(median_ns * 0.44),
+            ..SampleStatistics::default()
+        },
         compensation: Compensation {
             method: "calibrated".to_owned(),
             cost: Some(estimate(
@@ -189,9 +193,7 @@ pub fn empty_interval(name: &str) -> IntervalReport {
         mean: None,
         median: None,
         quantiles: BTreeMap::new(),
-        min: None,
-        max: None,
-        sd: None,
+        statistics: SampleStatistics::default(),
         compensation: Compensation {
             method: "none".to_owned(),
             cost: None,
@@ -314,7 +316,7 @@ pub fn paths(intervals: &[IntervalReport]) -> Vec<PathReport> {
             share: Some(total_ns / 1.9e9),
             median_ns: interval.median.as_ref().map(|median| median.value),
             p99_ns: interval.quantiles.get("0.99").map(|p99| p99.value),
-            max_ns: interval.max,
+            max_ns: interval.statistics.max,
         });
         add(2 * at + 1, Some(here), depth + 1, all, paths);
         add(2 * at + 2, Some(here), depth + 1, all, paths);
