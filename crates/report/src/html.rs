@@ -18,6 +18,7 @@ mod summary;
 pub mod survey;
 mod tables;
 mod timeline;
+mod tree;
 
 use core::fmt::Write;
 use undertick_document::timeline::Timeline;
@@ -64,6 +65,9 @@ pub fn render_beside(report: &Report, beside: &Beside<'_>) -> String {
 fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::Result {
     head(page, report, beside)?;
     summary::write(page, report)?;
+    if !report.paths.is_empty() {
+        tree::write(page, report)?;
+    }
     if !report.intervals.is_empty() {
         filter(page, report)?;
         tables::estimates(page, report)?;
@@ -109,6 +113,7 @@ fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
     let has_evidence = (report.intervals.iter()).any(|i| !remarks::fell_into(i).is_empty());
     let sections = [
         ("summary", "Summary", true),
+        ("tree", "Call tree", !report.paths.is_empty()),
         ("intervals", "Intervals", has_intervals),
         ("distributions", "Distributions", has_intervals),
         ("times", "Time", has_times),

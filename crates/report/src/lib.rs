@@ -28,6 +28,7 @@ mod columns;
 pub mod compare;
 mod escape;
 pub mod experiment;
+mod findings;
 pub mod fleet;
 pub mod html;
 pub mod interference;

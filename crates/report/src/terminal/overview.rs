@@ -1,17 +1,15 @@
 //! The first screen: where the time went, why it varies, and how sure that is.
 
-mod findings;
 mod tree;
 
 use undertick_document::{IntervalKind, Report, figures, without_impossible};
 
+use crate::findings;
 use crate::remarks;
 use crate::text::{clean, shorten, shorten_end, wrap};
 
 /// Most rows of its table.
 const MOST_ROWS: usize = 14;
-/// Most sentences.
-const MOST_FINDINGS: usize = 5;
 
 /// Which spans an overview lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +35,7 @@ pub fn overview(report: &Report, spans: Spans, columns: usize) -> String {
     lines.extend(others(report, spans).map(|others| wrap(&others, columns, 2)));
     let findings = findings::findings(report);
     lines.extend((!findings.is_empty()).then(String::new));
-    for finding in findings.iter().take(MOST_FINDINGS) {
-        lines.push(wrap(finding, columns, 2));
-    }
+    lines.extend(findings.iter().map(|finding| wrap(finding, columns, 2)));
     lines.push(wrap(&sureness(report), columns, 2));
     lines.push(wrap(&more(report), columns, 2));
     let mut screen = lines.join("\n").replace('\u{a0}', " ");

@@ -1,4 +1,4 @@
-//! What an overview says in sentences, the weightiest first.
+//! What a report says in sentences, the weightiest first: for the first screen and the page.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,11 @@ const FEW_CALLS: u64 = 20;
 /// Columns of a name within a sentence.
 const NAME_COLUMNS: usize = 40;
 
-/// All findings, sorted.
-pub(super) fn findings(report: &Report) -> Vec<String> {
+/// Most sentences.
+const MOST: usize = 5;
+
+/// The findings that weigh most, sorted.
+pub(crate) fn findings(report: &Report) -> Vec<String> {
     let mut found: Vec<(Weight, String)> = Vec::new();
     found.extend(lost(report));
     found.extend(dominant(report));
@@ -32,7 +35,9 @@ pub(super) fn findings(report: &Report) -> Vec<String> {
     found.extend(measuring(report));
     found.retain(|(weight, _)| *weight >= WORTH);
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.into_iter().map(|(_, text)| text).collect()
+    (found.into_iter().take(MOST))
+        .map(|(_, text)| text)
+        .collect()
 }
 
 fn lost(report: &Report) -> Option<(Weight, String)> {
@@ -198,7 +203,7 @@ fn measuring(report: &Report) -> Option<(Weight, String)> {
 }
 
 /// The time of all outermost spans, ns; `None` without any.
-pub(super) fn whole_ns(report: &Report) -> Option<f64> {
+pub(crate) fn whole_ns(report: &Report) -> Option<f64> {
     let outermost = report.paths.iter().filter(|path| path.parent.is_none());
     let sum: f64 = (outermost.filter_map(|path| path.total.as_ref()))
         .map(|total| total.value)

@@ -1,0 +1,72 @@
+//! The call tree of the page, and what stands out.
+
+use core::fmt::{Result, Write};
+
+use undertick_document::{PathReport, Report, figures};
+
+use crate::escape::Text;
+use crate::findings;
+use crate::table::html::{plain, with_micro};
+use crate::table::{Cell, Columns};
+
+/// Most rows; the document in the page has all of them.
+const MOST_ROWS: usize = 400;
+/// Deepest indentation.
+const DEEPEST: usize = 24;
+
+/// A row: the indented name, and its path.
+type Row<'a> = (&'a str, &'a PathReport);
+
+pub(super) fn write(page: &mut String, report: &Report) -> Result {
+    page.push_str("<section id=\"tree\">\n<h2>Call tree</h2>\n");
+    let findings = findings::findings(report);
+    if !findings.is_empty() {
+        page.push_str("<ul class=\"summary\">\n");
+        for finding in findings {
+            writeln!(page, "<li>{}</li>", Text(&with_micro(&finding)))?;
+        }
+        page.push_str("</ul>\n");
+    }
+    page.push_str(
+        "<p class=\"hint\">Of this recording: spans by the spans around them, in all threads together; \
+         self is the time in no span inside.</p>\n",
+    );
+    let shown = &report.paths[..report.paths.len().min(MOST_ROWS)];
+    let names: Vec<String> = (shown.iter())
+        .map(|path| {
+            let depth = (path.depth as usize).min(DEEPEST);
+            format!("{}{}", "\u{2003}".repeat(depth), path.name)
+        })
+        .collect();
+    let rows = names.iter().map(String::as_str).zip(shown);
+    plain(page, &columns(), rows)?;
+    let left_out = report.paths.len() - shown.len();
+    if left_out > 0 {
+        writeln!(
+            page,
+            "<p class=\"hint\">{} more are in the document.</p>",
+            figures::count(left_out as u64)
+        )?;
+    }
+    writeln!(page, "</section>")
+}
+
+fn columns<'a>() -> Columns<'a, Row<'a>> {
+    let each = |path: &PathReport| {
+        let outer = path.calls.saturating_sub(path.recursive_calls);
+        path.total
+            .as_ref()
+            .map(|total| total.value / outer.max(1) as f64)
+    };
+    Columns::new()
+        .page("span", |(name, _): Row<'a>| Cell::Name(name))
+        .page("calls, share of the time", |(_, path)| {
+            Cell::Part(path.calls, path.share.unwrap_or(0.0))
+        })
+        .page("total", |(_, path)| Cell::estimate(path.total.as_ref()))
+        .page("self", |(_, path)| Cell::duration(path.self_ns))
+        .page("mean", move |(_, path)| Cell::duration(each(path)))
+        .page("median", |(_, path)| Cell::duration(path.median_ns))
+        .page("p99", |(_, path)| Cell::duration(path.p99_ns))
+        .page("max", |(_, path)| Cell::duration(path.max_ns))
+}
