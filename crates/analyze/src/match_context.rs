@@ -312,6 +312,7 @@ impl MatchContext {
         if self.waiting.has(interval) {
             self.tally_waiting(interval); // they come before this one
         }
+        self.catch_up();
         let tally = &mut self.tallies[interval as usize];
         if self.scanning {
             tally.scan(sample);

@@ -15,6 +15,7 @@ use crate::cost::{CostTable, Costs, Taken};
 use crate::evidence::{CAUSES, Cause, SampleCauses};
 use crate::sample::Sample;
 use crate::strata::Strata;
+use crate::tree;
 use improvement::Improvement;
 
 /// Samples that were dropped; they are readmitted if they are many.
@@ -208,6 +209,12 @@ impl Tally {
             dropped.as_read.next_thread();
         }
         self.strata.next_thread();
+    }
+
+    /// The kept samples so far, for a node of the tree.
+    pub(crate) fn samples(&mut self) -> tree::Samples {
+        let (histogram, most) = self.kept.histogram();
+        (histogram.coarser(), most)
     }
 
     /// Adds a sample with its causes; returns it compensated and without its disturbances, and

@@ -54,7 +54,8 @@ pub(crate) struct Figures {
     pub(crate) off_cpu_ticks: i128,
     /// The largest of the samples behind the figures of its interval.
     pub(crate) most: Option<i64>,
-    /// Samples behind the figures of its interval.
+    /// Samples behind the figures of its interval. Where that has one node only, its tally knows
+    /// them, and they are taken over from there.
     pub(crate) kept: SignedHistogram<BITS>,
 }
 
@@ -122,6 +123,11 @@ pub(crate) struct Tree {
     nodes: Vec<Node>,
     children: HashMap<(u32, u32), Path>,
     recent: RecentChildren,
+    /// Number of nodes of each interval.
+    nodes_of: Vec<u32>,
+    /// First nodes of intervals that have a second one now, and have not taken over the samples
+    /// before it.
+    behind: Vec<u32>,
     beyond: Beyond,
 }
 
@@ -190,6 +196,16 @@ impl Tree {
             interval,
             figures: Figures::default(),
         });
+        if self.nodes_of.len() <= interval as usize {
+            self.nodes_of.resize(interval as usize + 1, 0);
+        }
+        let before = &mut self.nodes_of[interval as usize];
+        *before += 1;
+        if *before == 2 {
+            let is_first = |other: &Node| other.interval == interval;
+            self.behind
+                .extend((self.nodes.iter().position(is_first)).map(|at| at as u32));
+        }
         let path = Path::new(node, alias_of);
         self.children.insert((parent, interval), path);
         path
@@ -214,9 +230,65 @@ impl Tree {
         figures.calls += calls;
         figures.ticks += all;
         figures.off_cpu_ticks += off_cpu;
-        if is_kept {
+        if is_kept && !has_one_node(&self.nodes_of, interval) {
             figures.kept.record(ticks);
             figures.most = figures.most.max(Some(ticks));
+        }
+    }
+
+    /// As [`Self::add`], for calls of one interval that are kept, in which their threads were on the
+    /// CPU.
+    pub(crate) fn add_all(&mut self, paths: &[Path], interval: u32, ticks: &[i64]) {
+        let Some(&path) = paths.first() else { return };
+        let is_one = paths
+            .iter()
+            .fold(true, |is_one, other| is_one & (*other == path));
+        let node = (path.node().checked_sub(1)).and_then(|at| self.nodes.get_mut(at as usize));
+        let (true, Some(node)) = (is_one, node) else {
+            for (&path, &ticks) in paths.iter().zip(ticks) {
+                let call = Call {
+                    ticks,
+                    off_cpu: 0,
+                    is_kept: true,
+                    calls: 1,
+                };
+                self.add(path, interval, call);
+            }
+            return;
+        };
+        let figures = &mut node.figures;
+        figures.calls += ticks.len() as u64;
+        figures.ticks += sum(ticks);
+        if !has_one_node(&self.nodes_of, interval) {
+            ticks.iter().for_each(|&ticks| figures.kept.record(ticks));
+            figures.most = figures.most.max(ticks.iter().copied().max());
+        }
+    }
+
+    /// Takes over the samples so far where an interval has got a second node. Call it before an
+    /// interval gets more of them. `samples` gives those of an interval.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, samples: impl FnMut(u32) -> Samples) {
+        if !self.behind.is_empty() {
+            let behind = std::mem::take(&mut self.behind);
+            self.take_over(behind, samples);
+        }
+    }
+
+    /// Takes over the samples of intervals with one node, after the last of them.
+    pub(crate) fn finish(&mut self, samples: impl FnMut(u32) -> Samples) {
+        let single = (self.nodes.iter().zip(0..))
+            .filter(|(node, _)| has_one_node(&self.nodes_of, node.interval))
+            .map(|(_, at)| at)
+            .collect();
+        self.take_over(single, samples);
+    }
+
+    #[cold]
+    fn take_over(&mut self, nodes: Vec<u32>, mut samples: impl FnMut(u32) -> Samples) {
+        for at in nodes {
+            let node = &mut self.nodes[at as usize];
+            (node.figures.kept, node.figures.most) = samples(node.interval);
         }
     }
 
@@ -234,6 +306,8 @@ impl Tree {
     }
 
     /// Merges the nodes of a shard; `here` gives the index here of one of its intervals.
+    ///
+    /// All of them have their samples.
     pub(crate) fn merge(&mut self, other: TreeOf, here: impl Fn(u32) -> Option<u32>) {
         for (interval, more) in other.beyond {
             if let Some(interval) = here(interval) {
@@ -259,6 +333,7 @@ impl Tree {
                 (None, None) => {}
             }
         }
+        self.behind.clear();
     }
 
     /// Its nodes, each after the one around it.
@@ -270,6 +345,21 @@ impl Tree {
     pub(crate) fn beyond(&self, interval: u32) -> (u64, i128) {
         self.beyond.get(&interval).copied().unwrap_or_default()
     }
+}
+
+/// Samples behind the figures of an interval, and the largest of them.
+pub(crate) type Samples = (SignedHistogram<BITS>, Option<i64>);
+
+fn has_one_node(nodes_of: &[u32], interval: u32) -> bool {
+    nodes_of.get(interval as usize) == Some(&1)
+}
+
+/// The sum of at most 2^32 values.
+fn sum(ticks: &[i64]) -> i128 {
+    // In two halves, neither of which overflows: vectors have no 128 bits.
+    let high: i64 = ticks.iter().map(|ticks| ticks >> 32).sum();
+    let low: i64 = ticks.iter().map(|ticks| ticks & 0xffff_ffff).sum();
+    (i128::from(high) << 32) + i128::from(low)
 }
 
 #[cold]

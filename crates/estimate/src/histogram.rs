@@ -117,6 +117,17 @@ impl<const BITS: u32> SignedHistogram<BITS> {
         moved
     }
 
+    /// Returns the histogram of the same values in wider bins.
+    #[must_use]
+    pub fn coarser<const FEWER: u32>(&self) -> SignedHistogram<FEWER> {
+        const { assert!(FEWER <= BITS) };
+        let mut coarser = SignedHistogram::default();
+        for bin in self.bins() {
+            coarser.record_n(bin.lo, bin.count);
+        }
+        coarser
+    }
+
     /// Returns the number of values counted.
     #[must_use]
     pub fn n(&self) -> u64 {

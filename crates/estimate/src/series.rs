@@ -108,6 +108,12 @@ impl Series {
         self.moments.n() + self.pending.len() as u64
     }
 
+    /// Returns the histogram of all values so far, and the largest of them.
+    pub fn histogram(&mut self) -> (&SignedHistogram, Option<i64>) {
+        self.settle();
+        (&self.histogram, self.moments.max())
+    }
+
     /// Processes the pending values.
     #[cold]
     #[inline(never)]

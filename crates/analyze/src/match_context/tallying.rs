@@ -3,7 +3,6 @@
 use super::{MatchContext, Nearest};
 use crate::cells::Family;
 use crate::tally::Dropping;
-use crate::tree::Call;
 use crate::waiting::{Columns, Waiting};
 
 impl MatchContext {
@@ -55,6 +54,7 @@ impl MatchContext {
         if self.evidence.is_there() && self.is_hit(samples) {
             return false;
         }
+        self.catch_up();
         let tally = &mut self.tallies[place];
         let Waiting { ticks, values, .. } = &mut self.waiting;
         if samples.ticks(ticks).is_none() {
@@ -65,15 +65,7 @@ impl MatchContext {
         };
         (self.slices).keep_all(tally.row, samples.ends, values);
         if tally.family == Some(Family::Span) {
-            for (&path, &value) in samples.paths.iter().zip(values) {
-                let call = Call {
-                    ticks: value,
-                    off_cpu: 0,
-                    is_kept: true,
-                    calls: 1,
-                };
-                self.tree.add(path, place as u32, call);
-            }
+            self.tree.add_all(samples.paths, place as u32, values);
         }
         if let Some(perturbation) = &mut self.perturbation
             && tally.can_be_slowed()
@@ -83,6 +75,13 @@ impl MatchContext {
             }
         }
         true
+    }
+
+    /// See [`crate::tree::Tree::catch_up`].
+    #[inline]
+    pub(super) fn catch_up(&mut self) {
+        let tallies = &mut self.tallies;
+        self.tree.catch_up(|of| tallies[of as usize].samples());
     }
 
     /// Whether the kernel's rows contain anything between the first start and the last end.
