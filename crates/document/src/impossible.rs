@@ -30,7 +30,8 @@ pub fn without_impossible(mut report: Report) -> Report {
         gate.interval(interval, thread_time_ns);
         interval.notes.extend(gate.note());
     }
-    report.paths.iter_mut().for_each(path);
+    let near = NEAR_STEPS * report.trace.clock.granularity_ns.max(1.0);
+    (report.paths.iter_mut()).for_each(|of| path(of, near));
     let confidence = &mut report.settings.confidence;
     if !(*confidence > 0.0 && *confidence < 1.0) {
         *confidence = f64::NAN;
@@ -52,7 +53,8 @@ pub fn without_impossible(mut report: Report) -> Report {
 }
 
 /// Takes the impossible figures out of a path; nothing says why, because those of its interval do.
-fn path(path: &mut PathReport) {
+/// Samples may be `near` ns below 0.
+fn path(path: &mut PathReport, near: f64) {
     let is_possible = |total: &mut Estimate| Must::NotNegative.judge(total).is_none();
     path.total = path
         .total
@@ -70,7 +72,8 @@ fn path(path: &mut PathReport) {
         .filter(|share| (0.0..=1.0 + ROUNDING).contains(share));
     let mut above = f64::INFINITY;
     for figure in [&mut path.max_ns, &mut path.p99_ns, &mut path.median_ns] {
-        *figure = figure.filter(|ns| ns.is_finite() && *ns <= above + ROUNDING * above.abs());
+        *figure = figure
+            .filter(|ns| ns.is_finite() && (-near..=above + ROUNDING * above.abs()).contains(ns));
         above = figure.unwrap_or(above);
     }
 }

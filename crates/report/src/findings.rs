@@ -199,7 +199,7 @@ fn measuring(report: &Report) -> Option<(Weight, String)> {
         "Recording took {} of the time in spans; that is subtracted.",
         figures::per_cent(share)
     );
-    Some((share, text))
+    (0.0..=1.0).contains(&share).then_some((share, text))
 }
 
 /// The time of all outermost spans, ns; `None` without any.

@@ -96,7 +96,7 @@ fn the_tree_shows_what_lies_in_what() {
         .take(5)
         .map(|line| line.split_whitespace().collect())
         .collect();
-    assert_eq!(rows[1][..6], ["get", "60", "%", "600.0", "ms", "200.0"]);
+    assert_eq!(rows[1][..6], ["get", "60", "%", "600", "ms", "200"]);
     assert_eq!(rows[2][..3], ["`-", "parse", "40"]);
     assert_eq!(rows[3][..2], ["put", "40"]);
     assert_eq!(rows[4][..5], ["`-", "parse", "2.0", "%", "20.0"]);
