@@ -30,14 +30,6 @@ pub(crate) fn shorten(text: &str, room: usize) -> String {
     }
 }
 
-/// The beginning of the text in at most `room` columns, with `…` where something follows.
-pub(crate) fn shorten_end(text: &str, room: usize) -> String {
-    if columns(text) <= room {
-        return text.to_owned();
-    }
-    prefix(text.chars(), room.saturating_sub(1)) + "…"
-}
-
 /// The first characters, as many as fit in `room` columns.
 fn prefix(characters: impl Iterator<Item = char>, room: usize) -> String {
     let mut taken = String::new();

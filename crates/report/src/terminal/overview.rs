@@ -6,10 +6,13 @@ use undertick_document::{IntervalKind, Report, figures, without_impossible};
 
 use crate::findings;
 use crate::remarks;
-use crate::text::{clean, shorten, shorten_end, wrap};
+use crate::text::{clean, columns, shorten, wrap};
 
 /// Most rows of its table.
 const MOST_ROWS: usize = 14;
+
+/// Columns for the program; one with longer arguments goes without them.
+const PROGRAM_COLUMNS: usize = 22;
 
 /// Which spans an overview lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +53,11 @@ fn heading(report: &Report) -> String {
         [] => "a trace".to_owned(),
         [program, arguments @ ..] => {
             let name = program.rsplit('/').next().unwrap_or(program);
-            [&[name.to_owned()], arguments].concat().join(" ")
+            let whole = [&[name.to_owned()], arguments].concat().join(" ");
+            match columns(&whole) {
+                ..=PROGRAM_COLUMNS => whole,
+                _ => name.to_owned(),
+            }
         }
     };
     let mut parts = Vec::new();
@@ -80,7 +87,7 @@ fn heading(report: &Report) -> String {
     ));
     format!(
         "{}: {}",
-        shorten_end(&clean(&program), 22),
+        shorten(&clean(&program), PROGRAM_COLUMNS),
         parts.join(", ")
     )
 }
