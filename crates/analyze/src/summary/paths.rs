@@ -63,7 +63,7 @@ pub(super) fn paths(
             total: names.total(node, total),
             self_ns: own[at],
             off_cpu_ns: (knows_switches)
-                .then(|| node.figures.off_cpu_ticks as f64 * ns_per_tick)
+                .then_some(node.figures.off_cpu_ticks as f64 * ns_per_tick)
                 .zip(total)
                 .map(|(off, total)| off.min(total)),
             share: total
