@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 use undertick_document::chapters::{self, Chapter};
 use undertick_document::figures::{self, figure};
-use undertick_document::{IntervalReport, Report};
+use undertick_document::{IntervalKind, IntervalReport, Report};
 
 use crate::escape::Text;
 use crate::remarks::{self, number_of};
@@ -114,10 +114,12 @@ fn completeness(report: &Report) -> String {
 }
 
 fn largest(report: &Report) -> String {
-    let largest = report
-        .intervals
-        .iter()
-        .filter(|interval| interval.count > 0)
+    // What lies between single events says nothing of where a program spends its time.
+    let is_span =
+        |of: &IntervalReport| matches!(of.kind, IntervalKind::Nested | IntervalKind::Stage);
+    let has_spans = report.intervals.iter().any(is_span);
+    let largest = (report.intervals.iter())
+        .filter(|interval| interval.count > 0 && (is_span(interval) || !has_spans))
         .filter_map(|interval| Some((interval.total_ns?, interval)))
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     let Some((total_ns, interval)) = largest else {
@@ -138,9 +140,10 @@ fn largest(report: &Report) -> String {
             figure(p99).value_and_unit()
         )
     });
-    let others = match report.intervals.len() {
-        1 => String::new(),
-        n => format!(" Of {n} intervals, it has the largest total."),
+    let others = match (report.intervals.len(), has_spans) {
+        (1, _) => String::new(),
+        (_, true) => " No span has a larger total.".to_owned(),
+        (n, false) => format!(" Of {n} intervals, it has the largest total."),
     };
     format!(
         "{}: {} in {}{median}{p99}.{others}",
