@@ -5,7 +5,10 @@ use undertick_document::IntervalKind;
 
 /// Place of an event that has not been seen yet.
 pub(crate) const UNSEEN: u32 = u32::MAX;
-/// Place of an event beyond [`crate::match_context::MOST_NAMES`].
+/// Most intervals, and most frequencies. Long ones take about 100 KiB each; further names are
+/// counted, not analysed.
+pub(crate) const MOST_NAMES: usize = 4096;
+/// Place of an event beyond [`MOST_NAMES`].
 pub(crate) const TOO_MANY: u32 = u32::MAX - 1;
 
 /// The destinations of the rows of one event.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use undertick_document::IntervalKind;
 
-use crate::cells::{Cell, Family, NEW_CELL, TOO_MANY, UNSEEN};
+use crate::cells::{Cell, Family, MOST_NAMES, NEW_CELL, TOO_MANY, UNSEEN};
 use crate::clocks::Clocks;
 use crate::cost::CostTable;
 use crate::evidence::{Evidence, SampleCauses};
@@ -26,9 +26,6 @@ use crate::tally::{Dropping, Parent, Tally};
 use crate::tree::{Call, Path, Tree};
 use crate::waiting::Waiting;
 
-/// Most intervals, and most frequencies. Long ones take about 100 KiB each; further names are
-/// counted, not analysed.
-pub(crate) const MOST_NAMES: usize = 4096;
 /// Most last instants stored over all rings, 40 bytes each.
 pub(crate) const MOST_LASTS: usize = 1 << 22;
 

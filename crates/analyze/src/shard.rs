@@ -266,8 +266,8 @@ impl Worker {
         for ring in &mut self.rings {
             ring.abandon(&mut self.context, false);
         }
-        let MatchContext { tree, tallies, .. } = &mut self.context;
-        tree.finish(|of| tallies[of as usize].samples());
+        let tallies = &self.context.tallies;
+        (self.context.tree).finish(|of| tallies[of as usize].samples());
         let perturbation = self.context.perturbation.as_mut();
         ShardResult {
             sections: perturbation.map_or_else(SectionsOf::new, |p| p.take_sections()),

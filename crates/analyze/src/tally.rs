@@ -212,9 +212,8 @@ impl Tally {
     }
 
     /// The kept samples so far, for a node of the tree.
-    pub(crate) fn samples(&mut self) -> tree::Samples {
-        let (histogram, most) = self.kept.histogram();
-        (histogram.coarser(), most)
+    pub(crate) fn samples(&self) -> tree::Samples {
+        self.kept.coarse_histogram()
     }
 
     /// Adds a sample with its causes; returns it compensated and without its disturbances, and

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use undertick_estimate::SignedHistogram;
 
+use crate::cells::MOST_NAMES;
+
 /// Bins per octave of a node's samples, as a power of two: 1.6 % of a value.
 pub(crate) const BITS: u32 = 6;
 /// Most nodes, 20 KiB each at most; spans on further paths are counted, and their time is in the
@@ -93,19 +95,24 @@ pub(crate) struct Node {
     pub(crate) figures: Figures,
 }
 
-/// A child that was looked up.
+/// A child that was looked up: the node around it and its interval, in 16 bits each, and its path.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
-    parent: u32,
-    interval: u32,
+    key: u32,
     path: Path,
 }
 
+/// None: no interval has this number.
 const NO_CHILD: Recent = Recent {
-    parent: u32::MAX,
-    interval: u32::MAX,
+    key: u32::MAX,
     path: Path::ROOT,
 };
+
+const _: () = assert!(MOST_PATHS < 0xffff && MOST_NAMES < 0xffff);
+
+fn key(parent: u32, interval: u32) -> u32 {
+    parent << 16 | interval & 0xffff
+}
 
 /// Children that were looked up, each at its [`slot`].
 #[derive(Clone, Debug)]
@@ -152,10 +159,10 @@ impl Tree {
     /// need not be predictable.
     #[inline]
     pub(crate) fn child_if(&mut self, begins: bool, around: Path, interval: u32) -> Path {
-        let parent = around.around();
-        let known = self.recent.0[slot(parent, interval)];
-        if begins & ((known.parent ^ parent) | (known.interval ^ interval) != 0) {
-            return self.find(parent, interval);
+        let key = key(around.around(), interval);
+        let known = self.recent.0[slot(key)];
+        if begins & (known.key != key) {
+            return self.find(around.around(), interval);
         }
         Path(known.path.0 * u32::from(begins))
     }
@@ -167,11 +174,8 @@ impl Tree {
             Some(&path) => path,
             None => self.add_child(parent, interval),
         };
-        self.recent.0[slot(parent, interval)] = Recent {
-            parent,
-            interval,
-            path,
-        };
+        let key = key(parent, interval);
+        self.recent.0[slot(key)] = Recent { key, path };
         path
     }
 
@@ -371,9 +375,8 @@ fn add_beyond(beyond: &mut Beyond, interval: u32, (calls, ticks): (u64, i128)) {
 
 /// The entry of the table of recent children.
 #[inline]
-fn slot(parent: u32, interval: u32) -> usize {
-    let mixed = (parent ^ interval.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
-    (mixed >> 16) as usize % RECENT
+fn slot(key: u32) -> usize {
+    (key.wrapping_mul(0x9e37_79b1) >> 22) as usize % RECENT
 }
 
 #[cfg(test)]

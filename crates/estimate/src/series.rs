@@ -108,10 +108,14 @@ impl Series {
         self.moments.n() + self.pending.len() as u64
     }
 
-    /// Returns the histogram of all values so far, and the largest of them.
-    pub fn histogram(&mut self) -> (&SignedHistogram, Option<i64>) {
-        self.settle();
-        (&self.histogram, self.moments.max())
+    /// Returns a histogram of all values so far with 2^`BITS` bins per octave, and the largest of them.
+    #[must_use]
+    pub fn coarse_histogram<const BITS: u32>(&self) -> (SignedHistogram<BITS>, Option<i64>) {
+        let mut coarse = self.histogram.coarser();
+        // They stay pending: where batches begin must not depend on who looks.
+        self.pending.iter().for_each(|&value| coarse.record(value));
+        let pending = self.pending.iter().copied().max();
+        (coarse, self.moments.max().max(pending))
     }
 
     /// Processes the pending values.

@@ -80,7 +80,7 @@ impl MatchContext {
     /// See [`crate::tree::Tree::catch_up`].
     #[inline]
     pub(super) fn catch_up(&mut self) {
-        let tallies = &mut self.tallies;
+        let tallies = &self.tallies;
         self.tree.catch_up(|of| tallies[of as usize].samples());
     }
 

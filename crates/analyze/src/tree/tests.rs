@@ -72,11 +72,11 @@ fn calls_without_room_are_counted_by_interval() {
     for interval in 0..MOST_PATHS as u32 {
         tree.child(Path::ROOT, interval);
     }
-    let nowhere = tree.child(Path::ROOT, 1 << 20);
+    let nowhere = tree.child(Path::ROOT, 60_000);
     let inside = tree.child(nowhere, 3);
-    tree.add(nowhere, 1 << 20, call(5));
+    tree.add(nowhere, 60_000, call(5));
     tree.add(inside, 3, call(2));
-    assert_eq!(tree.beyond(1 << 20), (1, 5));
+    assert_eq!(tree.beyond(60_000), (1, 5));
     assert_eq!(tree.beyond(3), (1, 2));
     assert_eq!(tree.nodes().len(), MOST_PATHS);
     assert!(tree.nodes().iter().all(|node| node.figures.calls == 0));

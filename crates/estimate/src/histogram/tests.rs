@@ -133,3 +133,28 @@ fn bins_are_those_of_hdrhistogram() {
         .collect();
     assert_eq!(ours, theirs);
 }
+
+/// A coarser histogram has the same values in wider bins, and looking at a series changes nothing in
+/// it: in the one below, some values are pending each time.
+#[test]
+fn coarser_bins_hold_the_same_values() {
+    let (mut series, mut undisturbed) = (crate::Series::new(), crate::Series::new());
+    let mut own = SignedHistogram::<6>::default();
+    let mut value = 1_i64;
+    for i in 0..3_000_i64 {
+        value = (value * 7_919 + 13) % 1_000_003;
+        let value = value - 300_000;
+        own.record(value);
+        series.push(value);
+        undisturbed.push(value);
+        if i % 100 == 7 {
+            let (coarse, most) = series.coarse_histogram::<6>();
+            assert_eq!(coarse.n(), i as u64 + 1);
+            assert!(most.is_some_and(|most| most >= value));
+        }
+    }
+    // A value keeps its bin: bins of fewer bits are unions of finer ones.
+    assert_eq!(series.coarse_histogram().0, own);
+    let figures = |series: crate::Series| format!("{:?}", series.sample().quantile(0.5, 0.95, 0.0));
+    assert_eq!(figures(series), figures(undisturbed));
+}
