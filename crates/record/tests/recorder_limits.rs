@@ -23,8 +23,8 @@ fn limited(blocks: u64, command: &[String]) -> Vec<String> {
     shell.into_iter().chain(command.iter().cloned()).collect()
 }
 
+/// Hold [`alone`] before.
 fn check(unrecorded: &[String], recorded: &[String]) {
-    let _alone = alone();
     for blocks in LIMITS {
         for command in [unrecorded, recorded] {
             let words = limited(blocks, command);
@@ -67,12 +67,14 @@ fn check(unrecorded: &[String], recorded: &[String]) {
 
 #[test]
 fn a_program_whose_files_may_not_be_large() {
+    let _alone = alone();
     let binary = program("limits.c", &[]).to_str().unwrap().to_owned();
     check(&[binary.clone(), "nothing".to_owned()], &[binary]);
 }
 
 #[test]
 fn a_rust_program_whose_files_may_not_be_large() {
+    let _alone = alone();
     check(&as_rust_program("nothing"), &as_rust_program("events"));
 }
 

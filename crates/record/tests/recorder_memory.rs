@@ -33,8 +33,8 @@ fn fill_and_empty(disk: &Path, is_over: &Receiver<()>) -> u32 {
     full
 }
 
+/// Hold [`alone`] before.
 fn check(command: &[String]) {
-    let _alone = alone();
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     for overflow in [Overflow::Grow, Overflow::Drop, Overflow::Block] {
         let dir = tempfile::tempdir().unwrap();
@@ -77,11 +77,13 @@ fn check(command: &[String]) {
 
 #[test]
 fn a_program_whose_rings_get_no_memory() {
+    let _alone = alone();
     check(&[program("full.c", &[]).to_str().unwrap().to_owned()]);
 }
 
 #[test]
 fn a_rust_program_whose_rings_get_no_memory() {
+    let _alone = alone();
     let library = program("full.c", &["-shared", "-fPIC", "-DAS_LIBRARY"]);
     check(&as_rust_program(library.to_str().unwrap()));
 }
