@@ -30,6 +30,12 @@ pub fn without_impossible(mut report: Report) -> Report {
         gate.interval(interval, thread_time_ns);
         interval.notes.extend(gate.note());
     }
+    // Each comes after the one around it; otherwise the way out of it may have no end.
+    let is_tree =
+        (report.paths.iter().zip(0..)).all(|(path, at)| path.parent.is_none_or(|outer| outer < at));
+    if !is_tree {
+        report.paths.clear();
+    }
     let near = NEAR_STEPS * report.trace.clock.granularity_ns.max(1.0);
     (report.paths.iter_mut()).for_each(|of| path(of, near));
     let confidence = &mut report.settings.confidence;

@@ -224,6 +224,14 @@ pub enum IntervalKind {
     Message,
 }
 
+impl IntervalKind {
+    /// Whether it is a span of a thread: a begin and its end, or a stage.
+    #[must_use]
+    pub fn is_span(self) -> bool {
+        matches!(self, Self::Nested | Self::Stage)
+    }
+}
+
 /// How the clock was read at the two ends of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -41,3 +41,17 @@ pub struct PathReport {
     /// Largest sample, ns, compensated.
     pub max_ns: Option<f64>,
 }
+
+impl PathReport {
+    /// Mean time of a call that lies in no other call of the same path, ns.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        Some(self.total.as_ref()?.value / self.outer_calls())
+    }
+
+    /// Number of calls that lie in no other call of the same path, at least 1 as a divisor.
+    #[must_use]
+    pub fn outer_calls(&self) -> f64 {
+        self.calls.saturating_sub(self.recursive_calls).max(1) as f64
+    }
+}

@@ -112,7 +112,7 @@ impl Series {
     #[must_use]
     pub fn coarse_histogram<const BITS: u32>(&self) -> (SignedHistogram<BITS>, Option<i64>) {
         let mut coarse = self.histogram.coarser();
-        // They stay pending: where batches begin must not depend on who looks.
+        // They stay pending: where batches begin must not depend on such a look.
         self.pending.iter().for_each(|&value| coarse.record(value));
         let pending = self.pending.iter().copied().max();
         (coarse, self.moments.max().max(pending))

@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 use undertick_document::chapters::{self, Chapter};
 use undertick_document::figures::{self, figure};
-use undertick_document::{IntervalKind, IntervalReport, Report};
+use undertick_document::{IntervalReport, Report};
 
 use crate::escape::Text;
 use crate::remarks::{self, number_of};
@@ -115,11 +115,9 @@ fn completeness(report: &Report) -> String {
 
 fn largest(report: &Report) -> String {
     // What lies between single events says nothing of where a program spends its time.
-    let is_span =
-        |of: &IntervalReport| matches!(of.kind, IntervalKind::Nested | IntervalKind::Stage);
-    let has_spans = report.intervals.iter().any(is_span);
+    let has_spans = (report.intervals.iter()).any(|of| of.kind.is_span());
     let largest = (report.intervals.iter())
-        .filter(|interval| interval.count > 0 && (is_span(interval) || !has_spans))
+        .filter(|interval| interval.count > 0 && (interval.kind.is_span() || !has_spans))
         .filter_map(|interval| Some((interval.total_ns?, interval)))
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     let Some((total_ns, interval)) = largest else {

@@ -52,12 +52,6 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
 }
 
 fn columns<'a>() -> Columns<'a, Row<'a>> {
-    let each = |path: &PathReport| {
-        let outer = path.calls.saturating_sub(path.recursive_calls);
-        path.total
-            .as_ref()
-            .map(|total| total.value / outer.max(1) as f64)
-    };
     Columns::new()
         .page("span", |(name, _): Row<'a>| Cell::Name(name))
         .page("calls, share of the time", |(_, path)| {
@@ -65,7 +59,7 @@ fn columns<'a>() -> Columns<'a, Row<'a>> {
         })
         .page("total", |(_, path)| Cell::estimate(path.total.as_ref()))
         .page("self", |(_, path)| Cell::duration(path.self_ns))
-        .page("mean", move |(_, path)| Cell::duration(each(path)))
+        .page("mean", |(_, path)| Cell::duration(path.mean_ns()))
         .page("median", |(_, path)| Cell::duration(path.median_ns))
         .page("p99", |(_, path)| Cell::duration(path.p99_ns))
         .page("max", |(_, path)| Cell::duration(path.max_ns))

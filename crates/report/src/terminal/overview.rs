@@ -2,7 +2,7 @@
 
 mod tree;
 
-use undertick_document::{IntervalKind, Report, figures, without_impossible};
+use undertick_document::{Report, figures, without_impossible};
 
 use crate::findings;
 use crate::remarks;
@@ -101,10 +101,9 @@ fn share_in_spans(report: &Report) -> Option<f64> {
 
 /// Intervals that have no place in a tree, and how often events came.
 fn others(report: &Report, spans: Spans) -> Option<String> {
-    let is_span = |kind| matches!(kind, IntervalKind::Nested | IntervalKind::Stage);
     let has_tree = spans == Spans::Tree && !report.paths.is_empty();
     let apart = (report.intervals.iter())
-        .filter(|interval| has_tree && !is_span(interval.kind))
+        .filter(|interval| has_tree && !interval.kind.is_span())
         .count();
     let mut parts: Vec<String> = (report.frequencies.iter())
         .filter(|events| {

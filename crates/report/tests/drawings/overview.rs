@@ -174,3 +174,13 @@ fn a_trace_without_spans_says_so() {
             .contains("Nothing in the trace has a start and an end.")
     );
 }
+
+/// A document may be made by hand: its paths lead in no circle.
+#[test]
+fn paths_in_a_circle_are_none() {
+    let mut report = two_callers();
+    report.paths[0].parent = Some(1);
+    let text = overview(&report, Spans::Tree, 100);
+    assert!(!text.contains("parse"), "{text}");
+    assert!(!undertick_report::html::render(&report).contains("Call tree"));
+}

@@ -98,13 +98,12 @@ fn shown(paths: &[PathReport], most: usize) -> Vec<bool> {
 }
 
 fn row_of_path(path: &PathReport, branch: &str) -> Row {
-    let outer = path.calls.saturating_sub(path.recursive_calls).max(1) as f64;
     let half = (path.total.as_ref())
         .and_then(|total| total.interval.half_width())
         .unwrap_or(0.0);
     let sum = |ns: Option<f64>| ns.map(|ns| figures::duration_within(ns, half));
-    let each = |ns: Option<f64>| ns.map(|ns| figures::duration_within(ns, half / outer));
-    let total = path.total.as_ref().map(|total| total.value);
+    let each =
+        |ns: Option<f64>| ns.map(|ns| figures::duration_within(ns, half / path.outer_calls()));
     let recursive = match path.recursive_calls {
         0 => "",
         _ => " (recursive)",
@@ -113,10 +112,10 @@ fn row_of_path(path: &PathReport, branch: &str) -> Row {
         format!("{branch}{}{recursive}", clean(&path.name)),
         [
             path.share.map(figures::per_cent),
-            sum(total),
+            sum(path.total.as_ref().map(|total| total.value)),
             sum(path.self_ns),
             Some(figures::short_count(path.calls)),
-            each(total.map(|total| total / outer)),
+            each(path.mean_ns()),
             each(path.median_ns),
             each(path.p99_ns),
             each(path.max_ns),
