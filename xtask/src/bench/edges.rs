@@ -27,7 +27,7 @@ const WAYS: [&str; 3] = ["plain", "fast", "ordered"];
 /// place.
 const AGAIN: &str = "fenced again";
 /// Number of spans of each cell in a run.
-const EACH: &str = "1500";
+const EACH: &str = "6000";
 /// Allowed error of a stated mean: a share of the truth, and ns in addition.
 const SHARE: f64 = 0.03;
 const BESIDE_NS: f64 = 2.0;
