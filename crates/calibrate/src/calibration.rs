@@ -2,6 +2,7 @@
 
 mod chains;
 mod costs;
+mod fastest;
 pub mod functions;
 mod interrupts;
 pub mod kept;
@@ -243,13 +244,33 @@ fn hold_both(a: &mut Calibration, b: &Calibration) {
 /// The costs `b` scaled to the read cost of `a`, and the share by which the scaling may be wrong.
 fn as_beside(a: &Calibration, b: &Calibration) -> (Calibration, f64) {
     let mut b = b.clone();
-    let Some(change) = b.change_to(a.read_ns.as_ref()) else {
-        return (b, 0.0);
-    };
-    for (_, cost) in b.costs_mut() {
-        change.scale(cost);
+    let change = b.change_to(a.read_ns.as_ref());
+    // Spans with pairs cost what their own pairs show.
+    let mut paired = b.paired.take();
+    if let (Some(of_b), Some(of_a)) = (&mut paired, &a.paired) {
+        let shift = of_b.slope() * (of_a.pair_ns.value - of_b.pair_ns.value);
+        of_b.span.dosed_ns = shifted(&of_b.span.dosed_ns, shift);
     }
-    (b, change.unsure())
+    if let Some(change) = &change {
+        for (_, cost) in b.costs_mut() {
+            change.scale(cost);
+        }
+    }
+    (
+        Calibration { paired, ..b },
+        change.map_or(0.0, |change| change.unsure()),
+    )
+}
+
+fn shifted(cost: &Estimate, by: f64) -> Estimate {
+    Estimate {
+        value: cost.value + by,
+        interval: Interval {
+            lo: cost.interval.lo.map(|lo| lo + by),
+            hi: cost.interval.hi.map(|hi| hi + by),
+        },
+        ..cost.clone()
+    }
 }
 
 /// Widens the interval of `a` to contain that of `b`.
@@ -314,8 +335,8 @@ fn measure_once(
     let (_dir, trace) = recorded(workload_command, choice, facts, kernel, None)?;
     let samples = Samples::read(&trace)?;
     let chains = Chains::measure(&samples)?;
-    let (calibration, paired_cost) = from_samples(&samples, &chains)?;
-    let paired = paired::measure(&samples, PAIRED, &chains, &paired_cost)?;
+    let calibration = from_samples(&samples, &chains)?;
+    let paired = paired::measure(&samples, PAIRED, &chains)?;
     Ok(Calibration {
         sampled: Some(sampled::measure(&samples, &chains)?),
         paired: Some(paired),

@@ -14,20 +14,26 @@ pub(crate) struct PairCorrection {
     pub(crate) error: Cost,
     /// Name of the method.
     pub(crate) name: &'static str,
-    /// Mean of a pair when the constant was measured, ticks.
-    reference: Option<f64>,
+    /// What a pair took when the constant was measured, and the span itself.
+    reference: Option<Reference>,
     /// Below this much work, ns, the second value is the error: it includes what spans around
     /// nothing additionally cost.
     pub(crate) small: Option<(f64, Cost)>,
 }
 
-/// By how much a span's cost changes when a pair's changes by one. The reading is in both, but a
-/// span also holds the recorder's stores and checks, and another thread on the core slows these
-/// too. Observed: 1.4 (least squares over 40 recordings, residual 0.1..0.2 ns), in single
-/// recordings 1.1..2.
-const DRIFT_SLOPE: f64 = 1.5;
-/// Uncertainty of a drift, as its share: slopes from 1 to 2.
-pub(crate) const DRIFT_ERROR: f64 = 1.0 / 3.0;
+/// Mean of a pair when the constant was measured, ticks, and the change of a span's cost with it.
+#[derive(Clone, Copy, Debug)]
+struct Reference {
+    pair_ticks: f64,
+    slope: f64,
+}
+
+/// Uncertainty of a drift, as its share: see [`PairedCost::slope`], powers from 1.0 to 1.3.
+pub(crate) const DRIFT_ERROR: f64 = 1.0 / 8.0;
+/// Pairs beyond this many times the calibration's mean are interrupted, not slow: a busy second
+/// thread of the core made readings up to 1.7 times as long. The calibration's own fence has seen
+/// one state of the core only.
+const SLOW_PAIR: f64 = 3.0;
 
 impl PairCorrection {
     /// Half of both pairs, as published; `bias` is what is known to remain, and is not
@@ -48,7 +54,7 @@ impl PairCorrection {
         Self {
             // The fence applies to what the pairs show of drift.
             correction: Correction {
-                fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
+                fence: fence(paired, ns_per_tick),
                 ..Correction::constant(cost.value / ns_per_tick)
             },
             name: "calibrated",
@@ -74,7 +80,10 @@ impl PairCorrection {
             correction: Correction::constant(0.0),
             error,
             name: "",
-            reference: Some(paired.pair_ns.value / ns_per_tick),
+            reference: (paired.pair_ns.value > 0.0).then(|| Reference {
+                pair_ticks: paired.pair_ns.value / ns_per_tick,
+                slope: paired.slope(),
+            }),
             small: (paired.span.least_dose_ns.filter(|_| disputed)).map(|least| (least, small)),
         }
     }
@@ -97,22 +106,22 @@ impl PairCorrection {
                 constant: constant.value / ns_per_tick,
                 b1: paired.shares[0],
                 b4: paired.shares[1],
-                fence: (paired.fence_ticks[0], paired.fence_ticks[1]),
+                fence: fence(paired, ns_per_tick),
             },
             name: "control-variate",
             ..Self::of_calibration(paired, constant, ns_per_tick)
         }
     }
 
-    /// By how much spans cost more than when the constant was measured, ticks. This is what the
-    /// means of their first and of their last pairs show, less what the shares have subtracted. A
-    /// reading that became slower shows in both. A change that only one of them shows comes from
-    /// the code beside it, so the smaller change counts.
-    pub(crate) fn drift(&self, means: [f64; 2]) -> f64 {
-        let Some(then) = self.reference else {
-            return 0.0;
+    /// By how much spans cost more than when the constant was measured, ticks: less what the shares
+    /// have subtracted, and in all. This is what the means of their first and of their last pairs
+    /// show. A reading that became slower shows in both. A change that only one of them shows comes
+    /// from the code beside it, so the smaller change counts.
+    pub(crate) fn drift(&self, means: [f64; 2]) -> (f64, f64) {
+        let Some(Reference { pair_ticks, slope }) = self.reference else {
+            return (0.0, 0.0);
         };
-        let [first, last] = means.map(|mean| mean - then);
+        let [first, last] = means.map(|mean| mean - pair_ticks);
         let change = if first * last <= 0.0 {
             0.0
         } else if first.abs() < last.abs() {
@@ -120,8 +129,18 @@ impl PairCorrection {
         } else {
             last
         };
-        (DRIFT_SLOPE - self.correction.b1 - self.correction.b4) * change
+        let shares = self.correction.b1 + self.correction.b4;
+        ((slope - shares) * change, slope * change)
     }
+}
+
+/// The range of pairs that are believed, ticks.
+fn fence(paired: &PairedCost, ns_per_tick: f64) -> (f64, f64) {
+    let slow = SLOW_PAIR * paired.pair_ns.value / ns_per_tick;
+    (
+        paired.fence_ticks[0].min(slow / (SLOW_PAIR * SLOW_PAIR)),
+        paired.fence_ticks[1].max(slow),
+    )
 }
 
 /// The remainder where none should be, as an error in its direction.

@@ -257,13 +257,14 @@ impl Costs {
         let share = with_pairs / n;
         let (drift, error) = match table.pair_correction.filter(|_| with_pairs > 0.0) {
             Some(pair_correction) => {
-                let drift = if self.believed > 0 {
+                let (drift, whole) = if self.believed > 0 {
                     let means = self.pairs.map(|sum| sum as f64 / self.believed as f64);
-                    pair_correction.drift(means) * table.ns_per_tick
+                    pair_correction.drift(means)
                 } else {
-                    0.0
+                    (0.0, 0.0)
                 };
-                let unsure = DRIFT_ERROR * drift.abs();
+                let drift = drift * table.ns_per_tick;
+                let unsure = DRIFT_ERROR * whole.abs() * table.ns_per_tick;
                 let error = Cost {
                     below: pair_correction.error.below + unsure,
                     above: pair_correction.error.above + unsure,

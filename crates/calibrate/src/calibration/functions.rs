@@ -12,7 +12,10 @@ use undertick_record::functions::{FIRST_FUNCTION, Functions};
 use undertick_record::kernel::Wanted;
 
 use super::chains::Chains;
-use super::costs::{DOSES, FLOOD_STEPS, STEP_KINDS, STEPS_EACH, Sections, hull, scaled, span_cost};
+use super::costs::{
+    DOSES, FLOOD_STEPS, STEP_KINDS, STEPS_EACH, SURROUNDINGS_CYCLES, Sections, hull, scaled,
+    span_cost,
+};
 use super::samples::Samples;
 use super::{NotCalibrated, hold, recorded, runs};
 
@@ -20,6 +23,7 @@ use super::{NotCalibrated, hold, recorded, runs};
 const FUNCTIONS: Sections = Sections {
     regular: FIRST_FUNCTION as u32,
     random: FIRST_FUNCTION as u32 + 1 + DOSES.len() as u32,
+    surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 /// Ordered spans around steps that are functions, not recorded and recorded, for each kind of work.
 const STEPS: u32 = 150;

@@ -3,11 +3,12 @@
 use undertick_estimate::compensation::{
     Correction, Method, Paired, Tested, control_variate, zero_test,
 };
-use undertick_format::manifest::{PairedCost, SpanCost};
+use undertick_format::manifest::PairedCost;
 
 use super::NotCalibrated;
 use super::chains::Chains;
-use super::costs::{DOSES, Sections, in_any_surroundings, together};
+use super::costs::{DOSES, Sections, in_any_surroundings, span_cost, together};
+use super::fastest::fastest;
 use super::samples::{LEVEL, Samples};
 
 /// Estimates the cost from the spans whose events are `of` and the numbers after them; `chains`
@@ -16,8 +17,8 @@ pub(super) fn measure(
     all: &Samples,
     of: Sections,
     chains: &Chains,
-    span: &SpanCost,
 ) -> Result<PairedCost, NotCalibrated> {
+    let fast = fastest(all, &events(of));
     let samples = by_dose(all, of.regular);
     let mean = |samples: &[Paired], correction: &Correction| {
         all.mean_of(samples.iter().map(|s| correction.apply(s)))
@@ -32,18 +33,23 @@ pub(super) fn measure(
         let each = |first: u32| {
             (DOSES.iter())
                 .map(|&(offset, pairs)| {
-                    chains.mean_beyond(all, first + offset, pairs, |s| correction.apply(s))
+                    chains.mean_beyond(&fast, first + offset, pairs, |s| correction.apply(s))
                 })
                 .collect::<Result<Vec<_>, NotCalibrated>>()
         };
         let (regular, random) = (each(of.regular)?, each(of.random)?);
         let cost = together(&regular, &random);
-        Ok::<_, NotCalibrated>(in_any_surroundings(cost, &chains.pair_ns))
+        Ok::<_, NotCalibrated>(in_any_surroundings(
+            cost,
+            &chains.pair_ns,
+            of.surroundings_cycles,
+        ))
     };
     let fitted = control_variate(samples[0]);
     // As among the samples with which the doses were measured.
     let believed = |s: &&Paired| fitted.held(s.t1) == s.t1 && fitted.held(s.t4) == s.t4;
-    let pairs: Vec<Paired> = (samples[1..].iter().copied().flatten())
+    let doses = &by_dose(&fast, of.regular)[1..];
+    let pairs: Vec<Paired> = (doses.iter().copied().flatten())
         .filter(believed)
         .map(|s| Paired {
             tm: (s.t1 + s.t4) / 2.0,
@@ -52,7 +58,7 @@ pub(super) fn measure(
         .collect();
     let pair_ns = mean(&pairs, &Correction::constant(0.0)).ok_or_else(few)?;
     Ok(PairedCost {
-        span: span.clone(),
+        span: span_cost(&fast, of, chains)?,
         pairs_bias_ns: left_by(&Correction::pairs())?,
         shares: [fitted.b1, fitted.b4],
         fence_ticks: [fitted.fence.0, fitted.fence.1].map(|t| t.clamp(-1e15, 1e15)),
@@ -66,6 +72,15 @@ pub(super) fn measure(
         chosen: zero.chosen.name().into(),
         why: zero.why,
     })
+}
+
+/// The events of both loops.
+fn events(of: Sections) -> Vec<u32> {
+    let doses = 0..=DOSES.len() as u32;
+    [of.regular, of.random]
+        .iter()
+        .flat_map(|first| doses.clone().map(move |at| first + at))
+        .collect()
 }
 
 /// Spans around nothing and around each dose.

@@ -11,13 +11,16 @@ use undertick_units::Estimate;
 
 use super::NotCalibrated;
 use super::chains::Chains;
-use super::costs::{STEP_KINDS, STEPS, STEPS_EACH, Sections, VARIANTS, hull, scaled, span_cost};
+use super::costs::{
+    STEP_KINDS, STEPS, STEPS_EACH, SURROUNDINGS_CYCLES, Sections, VARIANTS, hull, scaled, span_cost,
+};
 use super::samples::Samples;
 
 /// As in `calibration.c`.
 const SAMPLED: Sections = Sections {
     regular: 170,
     random: 180,
+    surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 /// Ordered spans around steps of each kind, with a sampled span in each step.
 const SAMPLED_STEPS: u32 = 190;

@@ -106,6 +106,23 @@ impl Samples {
         })
     }
 
+    /// The spans of these events, with none sampled inside, whose start is wanted.
+    pub(super) fn only(&self, events: &[u32], is_wanted: impl Fn(i64) -> bool) -> Self {
+        let of = |&event: &u32| {
+            let mut spans = Spans::default();
+            for (start, &readings) in self.timed(event).filter(|(start, _)| is_wanted(*start)) {
+                spans.starts.push(start);
+                spans.readings.push(readings);
+            }
+            ((event, 0), spans)
+        };
+        Self {
+            by_event: events.iter().map(of).collect(),
+            passes: Vec::new(),
+            ..*self
+        }
+    }
+
     /// The spans of an event with no sampled span recorded inside.
     pub(super) fn get(&self, event: u32) -> &[Paired] {
         (self.by_event.get(&(event, 0))).map_or(&[], |spans| &spans.readings)

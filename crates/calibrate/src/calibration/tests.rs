@@ -1,4 +1,4 @@
-use undertick_format::manifest::{SpanCost, SparseCost};
+use undertick_format::manifest::{PairedCost, SpanCost, SparseCost};
 
 use super::costs::{hull, least_dose, together};
 use super::look::of_looks;
@@ -227,4 +227,37 @@ fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
     let small = hull(&[ns(0.2, 10.0), ns(0.3, 12.0)]);
     assert!((small.value - 0.2).abs() < 1e-12, "{}", small.value);
     assert_eq!(hull(&[ns(-3.0, 1.0), ns(-2.0, 1.0)]).value, 0.0);
+}
+
+/// 44 ns beside pairs of 42 would be 44 - 1.15 * 44 / 42 * 12 = 29.543 beside pairs of 30, where
+/// another run found 30: they differ by 0.457, whatever other readings have done.
+#[test]
+fn spans_with_pairs_are_compared_beside_the_same_pairs() {
+    let at = |read: f64, pair: f64, dosed: f64| Calibration {
+        read_ns: Some(ns(read, 0.01)),
+        paired: Some(PairedCost {
+            span: SpanCost {
+                empty_ns: ns(dosed, 0.1),
+                dosed_ns: ns(dosed, 0.1),
+                least_dose_ns: None,
+            },
+            pairs_bias_ns: ns(0.0, 0.1),
+            shares: [0.4, 0.4],
+            fence_ticks: [0.0, 100.0],
+            constant_ns: ns(6.0, 0.1),
+            pair_ns: ns(pair, 0.1),
+            pairs_k: None,
+            control_variate_k: None,
+            chosen: "control-variate".into(),
+            why: "test".into(),
+        }),
+        ..calibration(12.0, 5.0)
+    };
+    let mut found = at(24.0, 30.0, 30.0);
+    hold_both(&mut found, &at(24.0, 42.0, 44.0));
+    let paired = found.paired.unwrap();
+    let half = paired.constant_ns.interval.half_width().unwrap();
+    assert!((half - (0.1 + 0.457_142_857)).abs() < 1e-6, "{half}");
+    let Interval { lo, hi } = paired.span.dosed_ns.interval;
+    assert!((lo.unwrap() - 29.442_857).abs() < 1e-6 && hi == Some(30.1));
 }

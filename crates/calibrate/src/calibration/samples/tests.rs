@@ -38,6 +38,22 @@ pub(in crate::calibration) fn samples(
     }
 }
 
+/// Samples of one event: starts, and readings with their pairs, on a clock that moves `step` at a
+/// time.
+pub(in crate::calibration) fn of(
+    event: u32,
+    step: f64,
+    spans: impl Iterator<Item = (i64, Paired)>,
+) -> Samples {
+    let (starts, readings) = spans.unzip();
+    Samples {
+        by_event: BTreeMap::from([((event, 0), Spans { starts, readings })]),
+        passes: Vec::new(),
+        ns_per_tick: 1.0,
+        granularity_ticks: step,
+    }
+}
+
 /// Passes of one and one, of two and three, and two that lack one side.
 #[test]
 fn a_pass_compares_what_lies_in_it() {
