@@ -35,8 +35,22 @@ export interface Interval {
   compensation: { cost: Estimate | null };
 }
 
+/** A path through the call tree; `parent` is the index of the path around it, which comes before. */
+export interface Path {
+  name: string;
+  parent: number | null;
+  calls: number;
+  total: Estimate | null;
+  self_ns: number | null;
+  off_cpu_ns: number | null;
+  share: number | null;
+  median_ns: number | null;
+  p99_ns: number | null;
+}
+
 export interface Report {
   intervals: Interval[];
+  paths?: Path[];
 }
 
 /** Flat list of cells: column, name, share in thousandths, number of begins. */

@@ -1,8 +1,9 @@
-// The script of the report page: draws distributions and the timeline from the documents inside the
+// The script of the report page: draws the call tree, distributions and the timeline from the documents inside the
 // page, sorts and filters tables, switches the theme. It computes no figure, and text of the
 // documents reaches the page as text, never as markup.
 import style from "uplot/dist/uPlot.min.css";
 import { drawHistogram, type ScaleKind, type Scales } from "./histogram.js";
+import { setUpIcicle } from "./icicle.js";
 import { setUpCopying, setUpKeys } from "./keyboard.js";
 import { setUpFilter, setUpRows, setUpSorting } from "./tables.js";
 import { onTheme, setUpTheme } from "./theme.js";
@@ -38,6 +39,7 @@ styles.textContent = style;
 document.head.prepend(styles);
 setUpScales();
 setUpCharts();
+setUpIcicle();
 setUpTimeline();
 setUpSorting();
 setUpRows();

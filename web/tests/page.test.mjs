@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { after, before, test } from "node:test";
 import { embedded, installed, launch, open } from "./browser.mjs";
 
@@ -14,7 +15,7 @@ const PAGES = process.env.UNDERTICK_PAGES ?? "";
 const REAL = process.env.UNDERTICK_REAL ?? "";
 const invented = (name) => join(PAGES, name);
 const ALL = [
-  ...["one", "six", "many", "none", "modes", "nasty", "hostile", "second"].map((name) => invented(`${name}.html`)),
+  ...["one", "six", "many", "none", "modes", "nasty", "hostile", "second", "deep"].map((name) => invented(`${name}.html`)),
   REAL,
 ];
 const skip = installed() === undefined ? "no chromium here" : false;
@@ -271,6 +272,123 @@ test_("keys: help, rows, distributions", async () => {
   });
 });
 
+const pathTotal = (path) => Math.max(0, path.total?.value ?? 0);
+
+/** Returns the bars of the call tree: path, place, and whether it is in the row below the one around it. */
+const bars = (page) =>
+  page.locator("#icicle .bars button").evaluateAll((buttons) =>
+    buttons.map((button) => {
+      const { left, width, top } = button.getBoundingClientRect();
+      return { path: Number(button.dataset.path), left, width, top, text: button.textContent };
+    }),
+  );
+
+test_("each path has a bar as wide as its total, inside that of the path around it", async () => {
+  for (const file of [invented("one.html"), invented("six.html"), invented("many.html"), invented("deep.html"), REAL]) {
+    const { paths } = embedded(file, "report");
+    await on(file, {}, async (page) => {
+      await page.locator("#icicle").scrollIntoViewIfNeeded();
+      const found = new Map((await bars(page)).map((bar) => [bar.path, bar]));
+      const width = await page.locator("#icicle .bars").evaluate((box) => box.clientWidth);
+      const all = paths.filter((path) => path.parent === null).reduce((sum, path) => sum + pathTotal(path), 0);
+      let compared = 0;
+      paths.forEach((path, i) => {
+        const bar = found.get(i);
+        const around = path.parent === null ? undefined : found.get(path.parent);
+        if (path.parent !== null && around === undefined) return assert.equal(bar, undefined);
+        const whole = around ?? { left: null, width, top: null };
+        const siblings = paths.filter((other) => other.parent === path.parent);
+        const inside = siblings.reduce((sum, other) => sum + pathTotal(other), 0);
+        const of = path.parent === null ? all : Math.max(inside, pathTotal(paths[path.parent]));
+        const expected = (whole.width * pathTotal(path)) / of;
+        if (bar === undefined) return assert.ok(expected < 2.05, `${file}: ${path.name} of ${expected} pixels`);
+        compared++;
+        assert.ok(Math.abs(bar.width - expected) < 0.1, `${file}: ${path.name}, ${bar.width} for ${expected}`);
+        if (around === undefined) return;
+        assert.equal(bar.top - around.top, 22);
+        assert.ok(bar.left >= around.left - 0.1 && bar.left + bar.width <= around.left + around.width + 0.1);
+      });
+      assert.equal(compared, found.size);
+      assert.ok(compared > 0);
+    });
+  }
+});
+
+test_("a click on a bar zooms, keys go from bar to bar, Escape shows all", async () => {
+  const file = invented("many.html");
+  const { paths } = embedded(file, "report");
+  await on(file, {}, async (page) => {
+    await page.locator("#icicle").scrollIntoViewIfNeeded();
+    const width = await page.locator("#icicle .bars").evaluate((box) => box.clientWidth);
+    const focused = () => page.evaluate(() => Number(document.activeElement?.dataset?.path ?? -1));
+    const widest = async () => (await bars(page)).filter((bar) => Math.abs(bar.width - width) < 0.1).map((bar) => bar.path);
+    const before = await bars(page);
+    const inner = paths.findIndex((path) => path.depth === 2);
+    await page.locator(`#icicle [data-path="${inner}"]`).click();
+    // The path and those around it.
+    assert.deepEqual((await widest()).sort((a, b) => a - b), [0, paths[inner].parent, inner]);
+    assert.equal(await focused(), inner);
+    await page.keyboard.press("ArrowDown");
+    assert.equal(paths[await focused()].parent, inner);
+    await page.keyboard.press("ArrowRight");
+    assert.equal(paths[await focused()].parent, inner);
+    await page.keyboard.press("ArrowUp");
+    assert.equal(await focused(), inner);
+    await page.keyboard.press("Escape");
+    assert.deepEqual(await bars(page), before);
+    assert.equal(await focused(), inner);
+    // Of all bars, Tab reaches one.
+    assert.equal(await page.locator("#icicle .bars button[tabindex='0']").count(), 1);
+    await page.keyboard.press("Enter");
+    assert.equal((await widest()).length, 3);
+    await page.locator(`#icicle [data-path="${inner}"]`).click();
+    assert.equal((await widest()).length, 2);
+    await page.locator("#icicle button[data-act=whole]").click();
+    assert.deepEqual(await bars(page), before);
+  });
+});
+
+test_("what is under the pointer is said with its figures, and names are found", async () => {
+  const file = invented("six.html");
+  const { paths } = embedded(file, "report");
+  await on(file, {}, async (page) => {
+    await page.locator("#icicle").scrollIntoViewIfNeeded();
+    const at = paths.findIndex((path) => path.parent !== null);
+    await page.locator(`#icicle [data-path="${at}"]`).hover();
+    const said = await page.locator("#icicle .readout").textContent();
+    assert.ok(said.startsWith(`${paths[paths[at].parent].name} / ${paths[at].name}: ${figure(paths[at].calls)} calls`), said);
+    await page.locator("#icicle-find").fill(paths[at].name.toUpperCase());
+    const hit = paths.filter((path) => path.name.includes(paths[at].name)).length;
+    assert.equal(await page.locator("#icicle-found").textContent(), `${hit} of ${paths.length} paths`);
+    await page.waitForFunction(() => document.querySelector("#icicle .other") !== null, undefined, POLLED);
+    const plain = await page.locator("#icicle .bars button:not(.other)").evaluateAll((all) => all.map((b) => Number(b.dataset.path)));
+    assert.deepEqual(plain, plain.filter((i) => paths[i].name.includes(paths[at].name)));
+    assert.ok(plain.includes(at));
+  });
+});
+
+test_("axe finds nothing serious, in either theme, wide or narrow", async () => {
+  const axe = readFileSync(join(dirname(fileURLToPath(import.meta.url)), "../node_modules/axe-core/axe.min.js"), "utf8");
+  for (const file of ALL) {
+    // A page of hundreds of panels takes half a minute.
+    const part = ["many.html", "deep.html"].some((name) => file.endsWith(name)) ? "#tree" : "body";
+    for (const [colorScheme, width] of [["light", 1200], ["dark", 400]]) {
+      await on(file, { viewport: { width, height: 900 }, colorScheme, bypassCSP: true }, async (page) => {
+        await page.evaluate(() => document.getElementById("icicle")?.scrollIntoView());
+        await page.waitForTimeout(50);
+        await page.evaluate(axe);
+        const found = await page.evaluate(async (part) => {
+          const { violations } = await globalThis.axe.run(part);
+          return violations
+            .filter(({ impact }) => ["serious", "critical"].includes(impact))
+            .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(" | ")}`);
+        }, part);
+        assert.deepEqual(found, [], `${file}, ${colorScheme}`);
+      });
+    }
+  }
+});
+
 test_("before and after, perturbation, losses, warnings are those of the document", async () => {
   const file = invented("six.html");
   const { intervals, warnings, trace } = embedded(file, "report");
@@ -432,7 +550,7 @@ test_("on paper: light, everything drawn, no buttons", async () => {
     assert.equal(background, "rgb(255, 255, 255)");
     const cut = await page.locator(".wide").evaluateAll((all) => all.filter((w) => w.scrollWidth > w.clientWidth + 1).length);
     assert.equal(cut, 0, "tables that paper cuts off");
-    assert.equal(await page.locator("button:visible").count(), (await page.locator("thead button").count()));
+    assert.equal(await page.locator("button:visible:not(.bars button)").count(), (await page.locator("thead button").count()));
     await page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
     assert.ok((await page.pdf({ format: "A4" })).length > 20_000);
   });

@@ -149,7 +149,7 @@ fn filter(page: &mut String, report: &Report) -> core::fmt::Result {
 }
 
 /// Keys that the script handles, and what each does.
-const KEYS: [(&str, &str); 8] = [
+const KEYS: [(&str, &str); 9] = [
     ("?", "this list"),
     ("t", "theme: automatic, dark, light"),
     ("/", "filter the intervals by name; Escape ends it"),
@@ -168,6 +168,10 @@ const KEYS: [(&str, &str); 8] = [
     (
         "Home, End",
         "in a distribution: first and last bin; Escape ends a selection",
+    ),
+    (
+        "arrows, Enter",
+        "in the call tree: from bar to bar; Enter zooms, Escape shows all",
     ),
     (
         "+ - 0 Enter",

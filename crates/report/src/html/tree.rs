@@ -14,6 +14,17 @@ const MOST_ROWS: usize = 400;
 /// Deepest indentation.
 const DEEPEST: usize = 24;
 
+/// Where the script draws the tree as nested bars.
+const ICICLE: &str = "<div id=\"icicle\" hidden>\n<p class=\"acts\">\
+    <label>Find <input type=\"search\" id=\"icicle-find\" autocomplete=\"off\"></label>\
+    <button type=\"button\" data-act=\"whole\">Whole tree</button> \
+    <output id=\"icicle-found\"></output></p>\n\
+    <div class=\"bars\" role=\"group\" aria-label=\"Call tree; the table below says the same in \
+    numbers. Arrows move, Enter zooms, Escape shows all.\"></div>\n\
+    <output class=\"readout\"></output>\n\
+    <p class=\"hint\">Each bar is as wide as its total; what no bar below covers is self time. A click \
+    zooms, another one goes back.</p>\n</div>\n";
+
 /// A row: the indented name, and its path.
 type Row<'a> = (&'a str, &'a PathReport);
 
@@ -31,6 +42,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
         "<p class=\"hint\">Of this recording: spans by the spans around them, in all threads together; \
          self is the time in no span inside.</p>\n",
     );
+    page.push_str(ICICLE);
     let shown = &report.paths[..report.paths.len().min(MOST_ROWS)];
     let names: Vec<String> = (shown.iter())
         .map(|path| {

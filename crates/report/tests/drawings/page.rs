@@ -31,6 +31,7 @@ fn pages_of_any_size_hold_every_interval() {
         ("six.html", invented::six()),
         ("many.html", invented::many(300)),
         ("none.html", invented::report(vec![])),
+        ("deep.html", invented::deep()),
     ] {
         let page = render(&report);
         keep(name, &page);

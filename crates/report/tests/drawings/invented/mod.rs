@@ -325,6 +325,34 @@ pub fn one() -> Report {
     report(vec![interval("work", 1_820.0, 48_211)])
 }
 
+/// Sixty spans in each other, and sixty-six small ones inside each of them: 3 954 paths.
+pub fn deep() -> Report {
+    const DEPTH: u32 = 60;
+    let mut report = one();
+    let work = report.paths[0].clone();
+    let path = |name: String, depth: u32, total_ns: f64| PathReport {
+        name,
+        parent: depth.checked_sub(1),
+        depth,
+        total: Some(within(total_ns, 0.02, "sum of all calls", work.calls)),
+        self_ns: Some(total_ns / 100.0),
+        off_cpu_ns: Some(0.0),
+        share: Some(total_ns / 1e9),
+        ..work.clone()
+    };
+    report.paths = (0..DEPTH)
+        .map(|depth| path(format!("level {depth}"), depth, 1e9 - 1e7 * f64::from(depth)))
+        .collect();
+    for depth in (1..DEPTH).rev() {
+        let small = (0..66).map(|at| {
+            let total_ns = if at < 3 { 2.9e6 } else { 1e4 };
+            path(format!("small {at} of {depth}"), depth, total_ns)
+        });
+        report.paths.extend(small);
+    }
+    report
+}
+
 /// A database's stages, with every possible remark.
 pub fn six() -> Report {
     let mut prepare = interval("prepare", 8_420.0, 200_000);

@@ -1,0 +1,225 @@
+// The call tree as nested bars, one for each path: as wide as its total, below the bar of the path
+// around it. What no bar below covers is self time. The bars are buttons: arrows go from one to the
+// next, Enter zooms, Escape shows all.
+import { type Path, report } from "./document.js";
+import { count, duration, perCent } from "./figures.js";
+import { drawInView, redraw } from "./view.js";
+
+/** Height of a row and least width of a bar that is drawn, pixels. */
+const ROW = 22;
+const NARROWEST = 2;
+/** Bars of at least this many pixels have their name written in them. */
+const WITH_NAME = 30;
+/** Step between the hues of successive names, degrees: neighbours are far apart, too. */
+const GOLDEN = 137.508;
+
+/** A bar's path, row, and place as shares of the drawing's width. */
+interface Bar {
+  path: number;
+  row: number;
+  from: number;
+  width: number;
+}
+
+const total = (path: Path | undefined): number => Math.max(0, path?.total?.value ?? 0);
+
+class Icicle {
+  /** Paths inside each path; the last entry has the outermost ones. */
+  private readonly inside: number[][];
+  private readonly hues = new Map<string, number>();
+  /** The path that fills the drawing; null: all do. */
+  private zoomed: number | null = null;
+  /** The bar that Tab goes to. */
+  private current = 0;
+  private bars: Bar[] = [];
+  private wanted = "";
+
+  constructor(
+    private readonly box: HTMLElement,
+    private readonly paths: Path[],
+  ) {
+    this.inside = Array.from({ length: paths.length + 1 }, () => []);
+    paths.forEach((path, i) => {
+      this.inside[path.parent ?? paths.length]?.push(i);
+      if (!this.hues.has(path.name)) this.hues.set(path.name, (this.hues.size * GOLDEN) % 360);
+    });
+  }
+
+  /** Returns the path and those around it, outermost first. */
+  private around(path: number): number[] {
+    const found: number[] = [];
+    for (let at: number | null = path; at !== null; at = this.paths[at]?.parent ?? null) found.unshift(at);
+    return found;
+  }
+
+  private layout(width: number): Bar[] {
+    const bars: Bar[] = [];
+    const around = this.zoomed === null ? [] : this.around(this.zoomed);
+    around.forEach((path, row) => bars.push({ path, row, from: 0, width: 1 }));
+    const open: Bar[] = [{ path: this.zoomed ?? this.paths.length, row: around.length - 1, from: 0, width: 1 }];
+    for (let bar = open.pop(); bar !== undefined; bar = open.pop()) {
+      const inside = this.inside[bar.path] ?? [];
+      const sum = inside.reduce((all, path) => all + total(this.paths[path]), 0);
+      // What was subtracted for recording may leave a path less than those inside it.
+      const scale = bar.width / Math.max(sum, total(this.paths[bar.path]), Number.MIN_VALUE);
+      let from = bar.from;
+      for (const path of inside) {
+        const next = { path, row: bar.row + 1, from, width: total(this.paths[path]) * scale };
+        from += next.width;
+        if (next.width * width < NARROWEST) continue;
+        bars.push(next);
+        open.push(next);
+      }
+    }
+    return bars;
+  }
+
+  draw(): void {
+    const canvas = this.box.querySelector<HTMLElement>(".bars");
+    if (canvas === null) return;
+    const hadFocus = canvas.contains(document.activeElement);
+    const width = canvas.clientWidth;
+    const bars = this.layout(width);
+    this.bars = bars;
+    if (!bars.some(({ path }) => path === this.current)) this.current = this.zoomed ?? bars[0]?.path ?? 0;
+    const rows = bars.reduce((most, { row }) => Math.max(most, row + 1), 1);
+    canvas.style.height = `${rows * ROW}px`;
+    canvas.replaceChildren(...bars.map((bar) => this.button(bar, width)));
+    const whole = this.box.querySelector<HTMLButtonElement>("button[data-act=whole]");
+    if (whole !== null) whole.disabled = this.zoomed === null;
+    if (hadFocus) this.focus(this.current);
+    else this.tell(null);
+  }
+
+  private button({ path, row, from, width }: Bar, pixels: number): HTMLElement {
+    const button = document.createElement("button");
+    const name = this.paths[path]?.name ?? "";
+    button.type = "button";
+    button.dataset["path"] = String(path);
+    button.tabIndex = path === this.current ? 0 : -1;
+    button.style.left = `${from * 100}%`;
+    button.style.width = `${width * 100}%`;
+    button.style.top = `${row * ROW}px`;
+    button.style.height = `${ROW - 1}px`;
+    button.style.setProperty("--hue", String(this.hues.get(name) ?? 0));
+    button.classList.toggle("other", this.wanted !== "" && !this.isFound(path));
+    button.setAttribute("aria-label", this.described(path));
+    if (width * pixels >= WITH_NAME) button.textContent = name;
+    return button;
+  }
+
+  private isFound(path: number): boolean {
+    return (this.paths[path]?.name ?? "").toLowerCase().includes(this.wanted);
+  }
+
+  /** What the bar of a path says, beginning with its name. */
+  private described(at: number): string {
+    const path = this.paths[at];
+    if (path === undefined) return "";
+    const parts = [`${count(path.calls)} calls`];
+    if (path.total !== null) {
+      const share = path.share === null ? "" : ` (${perCent(path.share)} of all spans)`;
+      parts.push(`total ${duration(path.total.value)}${share}`);
+    }
+    const figures: [string, number | null][] = [
+      ["self", path.self_ns], ["off CPU", path.off_cpu_ns], ["median", path.median_ns], ["p99", path.p99_ns],
+    ];
+    for (const [name, ns] of figures) if (ns !== null) parts.push(`${name} ${duration(ns)}`);
+    return `${path.name}: ${parts.join(", ")}`;
+  }
+
+  private tell(path: number | null): void {
+    const readout = this.box.querySelector<HTMLOutputElement>("output.readout");
+    if (readout === null) return;
+    const others = this.zoomed === null ? `narrower than ${NARROWEST} pixels` : "narrower, or not in this one";
+    const [drawn, all] = [this.bars.length, this.paths.length];
+    const shown = drawn === all ? `${count(all)} paths.` : `${count(drawn)} of ${count(all)} paths; the others are ${others}.`;
+    const around = path === null ? [] : this.around(path).slice(0, -1);
+    const names = around.map((at) => `${this.paths[at]?.name ?? ""} / `).join("");
+    readout.textContent = path === null ? shown : names + this.described(path);
+  }
+
+  private focus(path: number): void {
+    const buttons = this.box.querySelectorAll<HTMLElement>(".bars button");
+    for (const button of buttons) {
+      const isIt = button.dataset["path"] === String(path);
+      button.tabIndex = isIt ? 0 : -1;
+      if (isIt) button.focus();
+    }
+    this.current = path;
+    this.tell(path);
+  }
+
+  private zoom(path: number | null): void {
+    this.zoomed = path;
+    if (path !== null) this.current = path;
+    this.draw();
+  }
+
+  private press(key: string): boolean {
+    const at = this.bars.findIndex(({ path }) => path === this.current);
+    const bar = this.bars[at];
+    if (bar === undefined) return false;
+    const inRow = this.bars.filter(({ row }) => row === bar.row).sort((a, b) => a.from - b.from);
+    const place = inRow.indexOf(bar);
+    const inside = this.bars.filter(({ path }) => this.paths[path]?.parent === bar.path).sort((a, b) => a.from - b.from);
+    const parent = this.paths[bar.path]?.parent ?? null;
+    const next: Record<string, number | null | undefined> = {
+      ArrowLeft: inRow[place - 1]?.path,
+      ArrowRight: inRow[place + 1]?.path,
+      ArrowUp: parent,
+      ArrowDown: inside[0]?.path,
+      Home: inRow[0]?.path,
+      End: inRow.at(-1)?.path,
+    };
+    if (key === "Escape" && this.zoomed !== null) this.zoom(null);
+    else if (key in next) {
+      const to = next[key] ?? null;
+      if (to !== null) this.focus(to);
+    } else return false;
+    return true;
+  }
+
+  private find(text: string): void {
+    this.wanted = text.trim().toLowerCase();
+    const found = this.box.querySelector<HTMLOutputElement>("#icicle-found");
+    if (found !== null) {
+      const paths = this.paths.filter((_, at) => this.isFound(at)).length;
+      found.textContent = this.wanted === "" ? "" : `${count(paths)} of ${count(this.paths.length)} paths`;
+    }
+    redraw();
+  }
+
+  setUp(): void {
+    const canvas = this.box.querySelector<HTMLElement>(".bars");
+    if (canvas === null) return;
+    const pathAt = (event: Event): number | null => {
+      const button = (event.target as HTMLElement).closest<HTMLElement>("button[data-path]");
+      return button === null ? null : Number(button.dataset["path"]);
+    };
+    canvas.addEventListener("click", (event) => {
+      const path = pathAt(event);
+      if (path === null) return;
+      // A second click on the bar that fills the drawing goes one path out.
+      this.zoom(path === this.zoomed ? (this.paths[path]?.parent ?? null) : path);
+    });
+    canvas.addEventListener("pointerover", (event) => this.tell(pathAt(event)));
+    canvas.addEventListener("pointerleave", () => this.tell(null));
+    canvas.addEventListener("focusin", (event) => this.tell(pathAt(event)));
+    canvas.addEventListener("keydown", (event) => {
+      if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
+    });
+    this.box.querySelector("button[data-act=whole]")?.addEventListener("click", () => this.zoom(null));
+    this.box.querySelector<HTMLInputElement>("#icicle-find")?.addEventListener("input", (event) => {
+      this.find((event.target as HTMLInputElement).value);
+    });
+    this.box.hidden = false;
+    drawInView(this.box, () => this.wanted, () => this.draw());
+  }
+}
+
+export function setUpIcicle(): void {
+  const box = document.getElementById("icicle");
+  const paths = report.paths ?? [];
+  if (box !== null && paths.length > 0) new Icicle(box, paths).setUp();
+}
