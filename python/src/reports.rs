@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use pyo3::prelude::*;
-use undertick_document::{self as document, IntervalReport};
+use undertick_document::{self as document, IntervalReport, PathReport};
 use undertick_report::{compare, html, terminal};
 use undertick_units::Estimate;
 
@@ -56,6 +56,58 @@ impl Report {
             .map(Batches::table)
             .map_err(|e| Error::new_err(e.to_string()))
     }
+
+    /// Returns one row for each path of the call tree.
+    fn tree(&self) -> PyResult<Batches> {
+        tree(&self.0.paths)
+            .map(Batches::table)
+            .map_err(|e| Error::new_err(e.to_string()))
+    }
+}
+
+/// Returns the paths of the call tree as columns; an unknown value is null.
+fn tree(paths: &[PathReport]) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let counts = |of: fn(&PathReport) -> u64| -> ArrayRef {
+        let values = paths.iter().map(|p| i64::try_from(of(p)).unwrap_or(i64::MAX));
+        Arc::new(Int64Array::from_iter_values(values))
+    };
+    let floats = |of: fn(&PathReport) -> Option<f64>| -> ArrayRef {
+        Arc::new(paths.iter().map(of).collect::<Float64Array>())
+    };
+    // The path around one comes before it.
+    let mut whole: Vec<String> = Vec::with_capacity(paths.len());
+    for path in paths {
+        let around = path.parent.and_then(|parent| whole.get(parent as usize));
+        let here = match around {
+            Some(around) => format!("{around}/{}", path.name),
+            None => path.name.clone(),
+        };
+        whole.push(here);
+    }
+    let names = paths.iter().map(|path| path.name.as_str());
+    let parents: Int64Array = paths.iter().map(|p| p.parent.map(i64::from)).collect();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("path", Arc::new(StringArray::from_iter_values(whole))),
+        ("name", Arc::new(StringArray::from_iter_values(names))),
+        ("parent", Arc::new(parents)),
+        ("depth", counts(|p| u64::from(p.depth))),
+        ("calls", counts(|p| p.calls)),
+        ("recursive_calls", counts(|p| p.recursive_calls)),
+        ("total_ns", floats(|p| p.total.as_ref().map(|t| t.value))),
+        ("total_lo_ns", floats(|p| p.total.as_ref()?.interval.lo)),
+        ("total_hi_ns", floats(|p| p.total.as_ref()?.interval.hi)),
+        ("self_ns", floats(|p| p.self_ns)),
+        ("off_cpu_ns", floats(|p| p.off_cpu_ns)),
+        ("share", floats(|p| p.share)),
+        ("mean_ns", floats(PathReport::mean_ns)),
+        ("median_ns", floats(|p| p.median_ns)),
+        ("p99_ns", floats(|p| p.p99_ns)),
+        ("max_ns", floats(|p| p.max_ns)),
+    ];
+    let nullable = |name: &str| name.ends_with("_ns") || ["parent", "share"].contains(&name);
+    RecordBatch::try_from_iter_with_nullable(
+        (columns.into_iter()).map(|(name, column)| (name, column, nullable(name))),
+    )
 }
 
 /// A figure of an interval.

@@ -170,6 +170,24 @@ def test_intervals_as_a_table(trace: undertick.Trace) -> None:
             assert shown == ([None] * 3 if found is None else [found["value"], *found["interval"]])
 
 
+def test_the_call_tree_as_a_table(trace: undertick.Trace) -> None:
+    report = trace.report()
+    rows = pa.table(report.tree()).to_pylist()
+    assert [row["path"] for row in rows] == ["outer", "outer/inner"]
+    outer, inner = rows
+    assert (outer["parent"], inner["parent"], inner["depth"]) == (None, 0, 1)
+    assert (outer["calls"], inner["calls"], inner["recursive_calls"]) == (2000, INNER, 0)
+    for row, one in zip(rows, report["paths"]):
+        total = one["total"]
+        assert [row["total_ns"], row["total_lo_ns"], row["total_hi_ns"]] == [total["value"], *total["interval"]]
+        assert row["mean_ns"] == pytest.approx(total["value"] / one["calls"], rel=1e-12)
+        for key in ("name", "self_ns", "off_cpu_ns", "share", "median_ns", "p99_ns", "max_ns"):
+            assert row[key] == one[key]
+    assert outer["self_ns"] == pytest.approx(outer["total_ns"] - inner["total_ns"], rel=1e-9)
+    frame = pl.DataFrame(report.tree())
+    assert frame["share"][0] == 1.0
+
+
 def test_spans_one_by_one(trace: undertick.Trace) -> None:
     """Each span is paired as in a loop over the events."""
     open_since: dict[str, list[int]] = {"outer": [], "inner": []}

@@ -173,6 +173,18 @@ class Report(Mapping[str, Any]):
         """
         return self._native.intervals()
 
+    def tree(self) -> Batches:
+        """Returns the call tree as a table for Arrow, one row for each path.
+
+        Columns ``path`` (the names from the outermost span on, with ``/`` between them), ``name``
+        of the innermost span, ``parent`` (row of the path around it, null for outermost ones;
+        it comes before), ``depth``, ``calls``, ``recursive_calls`` (those inside another call of
+        the path), and float64, null where unknown: ``total_ns`` with its bounds ``total_lo_ns`` and
+        ``total_hi_ns``, ``self_ns``, ``off_cpu_ns``, ``share`` of the time in all outermost spans,
+        ``mean_ns``, ``median_ns``, ``p99_ns``, ``max_ns``. They describe this recording.
+        """
+        return self._native.tree()
+
     @property
     def html(self) -> str:
         """A self-contained page, as ``undertick report --html`` writes it."""

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -33,6 +34,50 @@ pub fn print(text: &str) -> Result<u8, Failure> {
             Err(Failure::machine(format!("standard output: {e}")))
         }
         _ => Ok(0),
+    }
+}
+
+/// Whether standard output is a terminal whose user wants colours (<https://no-color.org>).
+pub fn has_colours() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+}
+
+/// Exit status of a shell for a command that does not exist.
+const NO_SUCH_COMMAND: i32 = 127;
+
+/// Prints a text; where that is a terminal with fewer lines, through `$PAGER`, or `less`.
+pub fn paged(text: &str) -> Result<u8, Failure> {
+    let lines = (std::io::stdout().is_terminal())
+        .then(crossterm::terminal::size)
+        .and_then(Result::ok)
+        .map_or(usize::MAX, |(_, lines)| usize::from(lines));
+    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    if text.lines().count() < lines || pager.trim().is_empty() {
+        return print(text);
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", &pager]).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX"); // as git does: the text stays on the screen
+    }
+    // While the pager runs, Ctrl-C is for the pager.
+    let ignored = Arc::new(AtomicBool::new(false));
+    let handler = signal_hook::flag::register(signal_hook::consts::SIGINT, ignored);
+    let shown = command.spawn().and_then(|mut child| {
+        if let Some(mut input) = child.stdin.take() {
+            // It may end before it has read everything.
+            let _ = input.write_all(text.as_bytes());
+        }
+        child.wait()
+    });
+    if let Ok(handler) = handler {
+        signal_hook::low_level::unregister(handler);
+    }
+    match shown {
+        Ok(status) if status.code() != Some(NO_SUCH_COMMAND) => Ok(0),
+        _ => print(text),
     }
 }
 

@@ -37,15 +37,21 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
         };
         html::render_beside(&report, &beside)
     })?;
-    output::document(arguments.json, &report, || {
-        let spans = match arguments.flat {
-            true => terminal::Spans::Flat,
-            false => terminal::Spans::Tree,
-        };
-        match arguments.full {
-            true => terminal::render(&report, terminal::Options::default()),
-            false => terminal::overview(&report, spans, output::columns()),
-        }
+    if arguments.json {
+        return output::document(true, &report, String::new);
+    }
+    if arguments.full {
+        let text = terminal::render(&report, terminal::Options::default());
+        return output::paged(&undertick_text::clean_lines(&text));
+    }
+    let spans = match arguments.flat {
+        true => terminal::Spans::Flat,
+        false => terminal::Spans::Tree,
+    };
+    let screen = terminal::overview(&report, spans, output::columns());
+    output::print(&match output::has_colours() {
+        true => screen.coloured(),
+        false => screen.plain(),
     })
 }
 

@@ -317,3 +317,47 @@ fn the_demo_shows_its_stages() {
     }
     assert!(dir.path().join("undertick-report.html").exists());
 }
+
+/// Standard output of a command in a terminal of 24 lines; `None` where none can be made.
+fn in_a_terminal(line: &str) -> Option<String> {
+    let line = format!("stty rows 24 cols 100; {line}");
+    let output = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// What is longer than the terminal goes through the pager, and what is not, does not; a pager that
+/// is not there is no reason to show nothing. Colours come in a terminal alone, unless NO_COLOR says
+/// otherwise.
+#[test]
+fn a_terminal_gets_colours_and_a_pager() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = trace(dir.path());
+    // Its progress is for standard error, which would be the same terminal.
+    let report = format!(
+        "2>/dev/null '{}' report '{trace}'",
+        env!("CARGO_BIN_EXE_undertick")
+    );
+    let pager = "PAGER='sed s/^/paged:/'";
+    let Some(full) = in_a_terminal(&format!("{pager} {report} --full")) else {
+        println!("skipped: no script, which makes a terminal");
+        return;
+    };
+    assert!(full.lines().count() > 40);
+    assert!(full.lines().all(|line| line.starts_with("paged:")), "{full}");
+    let missing = in_a_terminal(&format!("PAGER=no-such-pager {report} --full")).unwrap();
+    assert!(missing.contains("\nfell into"), "{missing}");
+    let screen = in_a_terminal(&format!("{pager} TERM=xterm {report}")).unwrap();
+    assert!(!screen.contains("paged:"), "{screen}");
+    assert!(screen.contains("\u{1b}[1m") && screen.contains("\u{1b}[0m"));
+    for off in ["NO_COLOR=1 TERM=xterm", "TERM=dumb"] {
+        let screen = in_a_terminal(&format!("{off} {report}")).unwrap();
+        assert!(screen.contains("parse") && !screen.contains('\u{1b}'), "{screen}");
+    }
+    let (_, piped) = said(&undertick(&["report", &trace, "--full"]));
+    assert!(!piped.contains("paged:") && !piped.contains('\u{1b}'));
+}

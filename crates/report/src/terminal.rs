@@ -10,7 +10,7 @@ mod tables;
 
 use undertick_document::{ClockSummary, Report, TraceSummary, figures, without_impossible};
 
-pub use overview::{Spans, overview};
+pub use overview::{Screen, Spans, overview};
 
 use crate::remarks;
 use crate::text::{clean, wrap};

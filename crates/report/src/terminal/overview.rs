@@ -23,27 +23,89 @@ pub enum Spans {
     Flat,
 }
 
-/// The first screen of a report, within `columns`. Ends with a line break.
+/// What a paragraph is, by which a terminal distinguishes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Heading,
+    /// A heading that says that events were lost.
+    Alert,
+    Text,
+    /// What is not an answer: the titles of the table, and the last lines.
+    Aside,
+}
+
+/// The first screen of a report.
+#[derive(Clone, Debug)]
+pub struct Screen(Vec<(Role, String)>);
+
+impl Screen {
+    /// The text, which ends with a line break.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        self.written(|_, line| line.to_owned())
+    }
+
+    /// The text for a terminal that understands the escape sequences of ECMA-48 (SGR).
+    #[must_use]
+    pub fn coloured(&self) -> String {
+        self.written(|role, line| {
+            let style = match role {
+                Role::Heading => "1",
+                Role::Alert => "1;31",
+                Role::Aside => "2",
+                Role::Text => return line.to_owned(),
+            };
+            match line.is_empty() {
+                true => String::new(),
+                false => format!("\u{1b}[{style}m{line}\u{1b}[0m"),
+            }
+        })
+    }
+
+    /// The lines as `style` writes them. Before that, nothing in them is an escape sequence.
+    fn written(&self, style: impl Fn(Role, &str) -> String) -> String {
+        let mut screen = String::new();
+        for (role, paragraph) in &self.0 {
+            let paragraph = paragraph.replace('\u{a0}', " ");
+            for line in undertick_text::clean_lines(&paragraph).split('\n') {
+                screen.push_str(&style(*role, line));
+                screen.push('\n');
+            }
+        }
+        screen
+    }
+}
+
+/// The first screen of a report, within `columns`.
 #[must_use]
-pub fn overview(report: &Report, spans: Spans, columns: usize) -> String {
+pub fn overview(report: &Report, spans: Spans, columns: usize) -> Screen {
     let report = &without_impossible(report.clone());
     let columns = columns.max(super::FEWEST_COLUMNS);
-    let mut lines = vec![wrap(&heading(report), columns, 2), String::new()];
-    let table = tree::table(report, spans, MOST_ROWS, columns);
-    if table.is_empty() {
-        let nothing = "Nothing in the trace has a start and an end.";
-        lines.push(wrap(nothing, columns, 2));
+    let wrapped = |text: &str| wrap(text, columns, 2);
+    let first = match report.trace.lost {
+        0 => Role::Heading,
+        _ => Role::Alert,
+    };
+    let mut screen = vec![
+        (first, wrapped(&heading(report))),
+        (Role::Text, String::new()),
+    ];
+    let mut table = tree::table(report, spans, MOST_ROWS, columns).into_iter();
+    match table.next() {
+        Some(titles) => screen.push((Role::Aside, titles)),
+        None => screen.push((
+            Role::Text,
+            wrapped("Nothing in the trace has a start and an end."),
+        )),
     }
-    lines.extend(table);
-    lines.extend(others(report, spans).map(|others| wrap(&others, columns, 2)));
+    screen.extend(table.map(|row| (Role::Text, row)));
+    screen.extend(others(report, spans).map(|others| (Role::Text, wrapped(&others))));
     let findings = findings::findings(report);
-    lines.extend((!findings.is_empty()).then(String::new));
-    lines.extend(findings.iter().map(|finding| wrap(finding, columns, 2)));
-    lines.push(wrap(&sureness(report), columns, 2));
-    lines.push(wrap(&more(report), columns, 2));
-    let mut screen = lines.join("\n").replace('\u{a0}', " ");
-    screen.push('\n');
-    screen
+    screen.extend((!findings.is_empty()).then(|| (Role::Text, String::new())));
+    screen.extend((findings.iter()).map(|finding| (Role::Text, wrapped(finding))));
+    screen.push((Role::Aside, wrapped(&sureness(report))));
+    screen.push((Role::Aside, wrapped(&more(report))));
+    Screen(screen)
 }
 
 /// What was recorded, in a sentence.

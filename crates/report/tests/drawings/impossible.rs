@@ -316,8 +316,8 @@ fn none_leaves() {
             };
             for text in [
                 terminal::render(&report, options),
-                terminal::overview(&report, terminal::Spans::Tree, 100),
-                terminal::overview(&report, terminal::Spans::Flat, 100),
+                terminal::overview(&report, terminal::Spans::Tree, 100).plain(),
+                terminal::overview(&report, terminal::Spans::Flat, 100).plain(),
                 shown(&html::render(&report)),
             ] {
                 let mut found = wrong_text(&text);

@@ -1,13 +1,44 @@
 //! The first screen: it fits, says what weighs most, and is harmless.
 
 use undertick_document::{PathReport, Report, Warning};
-use undertick_report::terminal::{Spans, overview};
+use undertick_report::terminal::{self, Spans};
 use unicode_width::UnicodeWidthStr;
 
 use super::invented;
 
 /// Most lines of a screen, whatever was recorded.
 const MOST_LINES: usize = 40;
+
+fn overview(report: &Report, spans: Spans, columns: usize) -> String {
+    terminal::overview(report, spans, columns).plain()
+}
+
+/// Colours are all that a terminal adds, whatever names contain.
+#[test]
+fn colours_change_no_character() {
+    for report in all() {
+        let screen = terminal::overview(&report, Spans::Tree, 100);
+        let coloured = screen.coloured();
+        let mut plain = coloured.clone();
+        for style in ["1", "1;31", "2", "0"] {
+            plain = plain.replace(&format!("\u{1b}[{style}m"), "");
+        }
+        assert_eq!(plain, screen.plain());
+        assert!(!plain.contains('\u{1b}'), "{plain:?}");
+        let heading = match report.trace.lost {
+            0 => "\u{1b}[1m",
+            _ => "\u{1b}[1;31m",
+        };
+        let mut lines = coloured.lines();
+        assert!(lines.next().unwrap().starts_with(heading));
+        let reset = |line: &str| line.is_empty() || line.ends_with("\u{1b}[0m");
+        assert!(lines.clone().any(|line| !reset(line)), "all has a colour");
+        assert!(reset(lines.next_back().unwrap()));
+    }
+    // One of them lost events, and one did not.
+    let lost = all().map(|report| report.trace.lost > 0);
+    assert!(lost.contains(&true) && lost.contains(&false));
+}
 
 fn all() -> [Report; 4] {
     [
