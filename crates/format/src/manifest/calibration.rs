@@ -177,7 +177,7 @@ pub struct InterruptCost {
 /// known doses tell of the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedCost {
-    /// Constant cost of such a span.
+    /// Constant cost of such a span beside pairs of [`Self::pair_ns`].
     pub span: SpanCost,
     /// What published pairs (half of both) leave around known doses: it is subtracted in addition
     /// to them.
