@@ -255,6 +255,28 @@ def test_the_views(trace: str) -> None:
     assert sorted(found) == sorted(put_in)
 
 
+def test_the_call_tree(trace: str) -> None:
+    """A table of its own, for which a connection or a query must ask."""
+    connection = undertick.open(trace).sql(paths=True)
+    found = connection.execute("select name, sum(calls)::bigint from paths group by name order by name").fetchall()
+    counted: dict[str, int] = defaultdict(int)
+    for span in MADE.spans:
+        counted[span["name"]] += 1
+    assert found == sorted(counted.items())
+    joined = connection.execute(
+        "select inner_.path = outer_.path || '/' || inner_.name and inner_.depth = outer_.depth + 1"
+        " from paths inner_ join paths outer_ on inner_.parent = outer_.id"
+    ).fetchall()
+    assert joined and all(same for (same,) in joined)
+    with pytest.raises(duckdb.CatalogException):
+        undertick.open(trace).sql().execute("select * from paths")
+    answer = ask(trace, "select name, calls from paths order by self_ns desc limit 1", "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["columns"] == ["name", "calls"]
+    columns = ask(trace)
+    assert re.search(r"^paths +id bigint, path varchar, name varchar, parent bigint", columns.stdout, re.MULTILINE)
+
+
 def test_rows_of_both_modes_in_one_batch(trace: str) -> None:
     """Arrow gets the rows that were written, the kernel's rows separately."""
     opened = undertick.open(trace)

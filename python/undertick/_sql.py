@@ -120,12 +120,13 @@ def _files(paths: list[str]) -> str:
     return "read_parquet([" + ", ".join(_path(path) for path in paths) + "])" if paths else _NO_ROWS
 
 
-def connect(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
+def connect(path: str | os.PathLike[str], *, paths: bool = False) -> duckdb.DuckDBPyConnection:
     """Returns a connection of DuckDB that has a trace's rows as views.
 
     ``events`` (the program's events), ``points`` (its instants), ``spans`` (its spans),
     ``intervals`` (all intervals of a report), ``kernel`` (kernel events), ``names``, ``threads``
-    and ``manifest``; docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are
+    and ``manifest``; with ``paths=True`` also ``paths``, the call tree, for which the whole trace is
+    analysed. docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are
     nanoseconds since the first row of the trace, ``took_ns`` nanoseconds (double).
 
     The views `spans` and `intervals` are missing, with a warning, where the trace has no spans and
@@ -140,6 +141,10 @@ def connect(path: str | os.PathLike[str]) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     try:
         fill(connection, trace, where)
+        if paths:
+            tree = trace.report().tree()  # by name in the query
+            connection.execute("create table paths as select row_number() over () - 1 as id, * from tree")
+            del tree
     except duckdb.Error as error:
         raise _native.InputError(f"{trace.path}: {error}") from None
     return connection
@@ -211,8 +216,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="undertick sql",
         description="Answer a question about a trace in SQL, by DuckDB.",
-        epilog="views: spans, points, events, intervals, kernel, names, threads, manifest; without a query their columns "
-        "are shown. Example: undertick sql run.ut \"select name, count(*), avg(took_ns) from spans group by name\"",
+        epilog="views: spans, paths, points, events, intervals, kernel, names, threads, manifest; without a query "
+        "their columns are shown. Example: undertick sql run.ut \"select name, count(*), avg(took_ns) from spans group by name\"",
     )
     parser.add_argument("trace", metavar="NAME.ut", help="trace directory, as made by `undertick record`")
     parser.add_argument("query", nargs="?", help="a query; - reads it from standard input")
@@ -223,7 +228,8 @@ def main(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", RuntimeWarning)
-            connection = connect(given.trace)
+            query = sys.stdin.read() if given.query == "-" else given.query
+            connection = connect(given.trace, paths=query is None or "paths" in query.lower())
         for one in said:
             print(f"undertick: note: {_native.shown_lines(str(one.message))}", file=sys.stderr)
     except _native.InputError as error:
@@ -232,12 +238,11 @@ def main(arguments: list[str]) -> int:
         return _fail(1, str(error))
     import duckdb
 
-    query = sys.stdin.read() if given.query == "-" else given.query
     if query is None:
         query = (
             "select table_name as view, string_agg(column_name || ' ' || lower(data_type), ', ' order by column_index)"
-            " as columns from duckdb_columns() where table_name in ('events', 'points', 'spans', 'intervals', 'kernel', 'names',"
-            " 'threads') group by view order by view"
+            " as columns from duckdb_columns() where table_name in ('events', 'points', 'spans', 'paths', 'intervals',"
+            " 'kernel', 'names', 'threads') group by view order by view"
         )
     try:
         found = connection.execute(query)

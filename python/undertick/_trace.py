@@ -92,16 +92,16 @@ class Trace:
         """
         return self._native.spans(_given(table), cull, compensate)
 
-    def sql(self) -> duckdb.DuckDBPyConnection:
+    def sql(self, *, paths: bool = False) -> duckdb.DuckDBPyConnection:
         """Returns a connection of DuckDB that has the rows as views: ``events``, ``points``,
-        ``spans``, ``intervals``, ``kernel``, ``names``, ``threads``, ``manifest``
-        (docs/book/sql.md).
+        ``spans``, ``intervals``, ``kernel``, ``names``, ``threads``, ``manifest``, and with
+        ``paths=True`` the call tree, for which the whole trace is analysed (docs/book/sql.md).
 
         ``trace.sql().sql("select name, avg(took_ns) from spans group by name").show()``
         """
         from ._sql import connect
 
-        return connect(self.path)
+        return connect(self.path, paths=paths)
 
     def __repr__(self) -> str:
         return f"undertick.open({self.path!r})"
