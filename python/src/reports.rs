@@ -68,7 +68,9 @@ impl Report {
 /// Returns the paths of the call tree as columns; an unknown value is null.
 fn tree(paths: &[PathReport]) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let counts = |of: fn(&PathReport) -> u64| -> ArrayRef {
-        let values = paths.iter().map(|p| i64::try_from(of(p)).unwrap_or(i64::MAX));
+        let values = paths
+            .iter()
+            .map(|p| i64::try_from(of(p)).unwrap_or(i64::MAX));
         Arc::new(Int64Array::from_iter_values(values))
     };
     let floats = |of: fn(&PathReport) -> Option<f64>| -> ArrayRef {

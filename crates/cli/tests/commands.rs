@@ -348,15 +348,21 @@ fn a_terminal_gets_colours_and_a_pager() {
         return;
     };
     assert!(full.lines().count() > 40);
-    assert!(full.lines().all(|line| line.starts_with("paged:")), "{full}");
+    assert!(
+        full.lines().all(|line| line.starts_with("paged:")),
+        "{full}"
+    );
     let missing = in_a_terminal(&format!("PAGER=no-such-pager {report} --full")).unwrap();
-    assert!(missing.contains("\nfell into"), "{missing}");
+    assert!(missing.lines().count() > 40, "{missing}");
     let screen = in_a_terminal(&format!("{pager} TERM=xterm {report}")).unwrap();
     assert!(!screen.contains("paged:"), "{screen}");
     assert!(screen.contains("\u{1b}[1m") && screen.contains("\u{1b}[0m"));
     for off in ["NO_COLOR=1 TERM=xterm", "TERM=dumb"] {
         let screen = in_a_terminal(&format!("{off} {report}")).unwrap();
-        assert!(screen.contains("parse") && !screen.contains('\u{1b}'), "{screen}");
+        assert!(
+            screen.contains("parse") && !screen.contains('\u{1b}'),
+            "{screen}"
+        );
     }
     let (_, piped) = said(&undertick(&["report", &trace, "--full"]));
     assert!(!piped.contains("paged:") && !piped.contains('\u{1b}'));

@@ -341,7 +341,13 @@ pub fn deep() -> Report {
         ..work.clone()
     };
     report.paths = (0..DEPTH)
-        .map(|depth| path(format!("level {depth}"), depth, 1e9 - 1e7 * f64::from(depth)))
+        .map(|depth| {
+            path(
+                format!("level {depth}"),
+                depth,
+                1e9 - 1e7 * f64::from(depth),
+            )
+        })
         .collect();
     for depth in (1..DEPTH).rev() {
         let small = (0..66).map(|at| {
