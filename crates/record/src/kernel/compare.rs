@@ -120,15 +120,12 @@ impl Compare {
             return;
         };
         let other = pending[1 - oldest].front().copied().filter(|other| {
-            let (between, next) = (switch.ticks.abs_diff(other.ticks), pending[oldest].front());
+            let between = switch.ticks.abs_diff(other.ticks);
             if oldest == SwitchSource::Second as usize {
                 return between <= self.early.unsigned_abs();
             }
-            // The switch after this one may be the better match, if it is not too late.
-            let better = next.is_some_and(|next| {
-                next.ticks - self.early <= other.ticks && next.ticks.abs_diff(other.ticks) < between
-            });
-            between <= self.apart.unsigned_abs() && !better
+            between <= self.apart.unsigned_abs()
+                && !self.is_next_better(&pending[oldest], &pending[1 - oldest], between)
         });
         let Some(other) = other else {
             if oldest == SwitchSource::Second as usize {
@@ -146,6 +143,32 @@ impl Compare {
             self.differences
                 .push(if oldest == 0 { later } else { -later });
         }
+    }
+
+    /// Whether the first source's next switch, and not one `between` ticks earlier, is the one that
+    /// the second source recorded first: if that is not too late, and if the pairs that follow from
+    /// it are closer together. A second record may be delayed until after the thread's next switch.
+    fn is_next_better(
+        &self,
+        first: &VecDeque<Switch>,
+        second: &VecDeque<Switch>,
+        between: u64,
+    ) -> bool {
+        let (Some(next), Some(other)) = (first.front(), second.front()) else {
+            return false;
+        };
+        let skipping = next.ticks.abs_diff(other.ticks);
+        if next.ticks - self.early > other.ticks || skipping >= between {
+            return false;
+        }
+        let Some(after) = second.get(1) else {
+            return true;
+        };
+        let in_turn = next.ticks.abs_diff(after.ticks);
+        let later = first.get(1).map_or(self.apart.unsigned_abs(), |later| {
+            later.ticks.abs_diff(after.ticks)
+        });
+        skipping.saturating_add(later) < between.saturating_add(in_turn)
     }
 
     /// Returns the comparison; passes on the remaining switches that only the second source

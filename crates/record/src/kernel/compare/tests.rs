@@ -55,3 +55,31 @@ fn one_missing_in_each() {
     assert_eq!(alone, [4004, 8501, 8502]);
     assert_eq!((found.later_ns_median, found.later_ns_p99), (2.0, 45.0));
 }
+
+/// Clocks that may differ by more than lies between two switches: a record that came late is still
+/// that of the first of them, if another one follows for the second. Where the second source lost
+/// one, its records belong to the switches that they are near.
+#[test]
+fn a_late_record_is_not_taken_for_the_next_switch() {
+    let matched = |first: &[i64], second: &[i64]| {
+        let mut compare = Compare::new(250_000_000, 5_000);
+        for &ticks in first {
+            compare.take(SwitchSource::First, switch(ticks, 7, true));
+        }
+        for &ticks in second {
+            compare.take(SwitchSource::Second, switch(ticks, 7, true));
+        }
+        let found = compare.finish(["a", "b"], 1.0, |_| {});
+        (found.both, found.added, found.later_ns_p99)
+    };
+    assert_eq!(matched(&[0, 5_500], &[3_000, 5_800]), (2, 0, 3_000.0));
+    assert_eq!(
+        matched(&[0, 5_500, 40_000], &[3_000, 5_800, 40_300]),
+        (3, 0, 3_000.0)
+    );
+    assert_eq!(
+        matched(&[0, 5_500, 11_000], &[5_800, 11_300]),
+        (2, 0, 300.0)
+    );
+    assert_eq!(matched(&[0, 5_500], &[5_800]), (1, 0, 300.0));
+}
