@@ -3,6 +3,7 @@
 // next, Enter zooms, Escape shows all.
 import { type Path, report } from "./document.js";
 import { count, duration, perCent } from "./figures.js";
+import { hue } from "./theme.js";
 import { drawInView, redraw } from "./view.js";
 
 /** Height of a row and least width of a bar that is drawn, pixels. */
@@ -10,8 +11,6 @@ const ROW = 22;
 const NARROWEST = 2;
 /** Bars of at least this many pixels have their name written in them. */
 const WITH_NAME = 30;
-/** Step between the hues of successive names, degrees: neighbours are far apart, too. */
-const GOLDEN = 137.508;
 
 /** A bar's path, row, and place as shares of the drawing's width. */
 interface Bar {
@@ -41,7 +40,7 @@ class Icicle {
     this.inside = Array.from({ length: paths.length + 1 }, () => []);
     paths.forEach((path, i) => {
       this.inside[path.parent ?? paths.length]?.push(i);
-      if (!this.hues.has(path.name)) this.hues.set(path.name, (this.hues.size * GOLDEN) % 360);
+      if (!this.hues.has(path.name)) this.hues.set(path.name, hue(this.hues.size));
     });
   }
 

@@ -7,6 +7,14 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+/** Step between the hues of successive names, degrees: neighbours are far apart, too. */
+const GOLDEN = 137.508;
+
+/** Returns the hue of the name at a place, degrees. */
+export function hue(place: number): number {
+  return (place * GOLDEN) % 360;
+}
+
 /** Registers a function that is called when colours have changed. */
 export function onTheme(redraw: () => void): void {
   changed.add(redraw);

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { type Lane, type Span, type Timeline, timeline } from "./document.js";
 import { count, duration, perCent, time } from "./figures.js";
-import { colour, onTheme } from "./theme.js";
+import { colour, hue, onTheme } from "./theme.js";
 import { linearTicks } from "./ticks.js";
 import { drawInView, redraw } from "./view.js";
 
@@ -11,8 +11,6 @@ const ROW = 15;
 const LANE_GAP = 8;
 const LABEL = 13;
 const AXIS = 30;
-// The step between the hues of successive names, degrees: neighbours are far apart, too.
-const GOLDEN = 137.508;
 // Rows from this one on hold points and time off the CPU instead of spans.
 const POINTS = 900;
 // A column wider than this, pixels, is drawn faint, so that spans show through.
@@ -312,7 +310,7 @@ class Drawing {
 function ink(name: string, place: number, light: string): string {
   if (name === "off the CPU: waits") return colour("line");
   if (name.startsWith("off the CPU")) return colour("alert");
-  return `hsl(${(place * GOLDEN) % 360} 55% ${light})`;
+  return `hsl(${hue(place)} 55% ${light})`;
 }
 
 /** Draws lines across a span that counts in no figure. */

@@ -17,13 +17,16 @@ pub fn document<T: Serialize>(
     document: &T,
     text: impl FnOnce() -> String,
 ) -> Result<u8, Failure> {
-    let page = if json {
-        serde_json::to_string_pretty(document).map_err(Failure::usage)? + "\n"
-    } else {
-        // The text may contain names and contents of files.
-        undertick_text::clean_lines(&text()).into_owned()
-    };
-    print(&page)
+    if json {
+        return as_json(document);
+    }
+    // The text may contain names and contents of files.
+    print(&undertick_text::clean_lines(&text()))
+}
+
+/// Prints the document as JSON.
+pub fn as_json<T: Serialize>(document: &T) -> Result<u8, Failure> {
+    print(&(serde_json::to_string_pretty(document).map_err(Failure::usage)? + "\n"))
 }
 
 /// Prints a text; a closed reader (`| head`) is not an error.

@@ -38,7 +38,7 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
         html::render_beside(&report, &beside)
     })?;
     if arguments.json {
-        return output::document(true, &report, String::new);
+        return output::as_json(&report);
     }
     if arguments.full {
         let text = terminal::render(&report, terminal::Options::default());

@@ -136,11 +136,9 @@ impl PairCorrection {
 
 /// The range of pairs that are believed, ticks.
 fn fence(paired: &PairedCost, ns_per_tick: f64) -> (f64, f64) {
-    let slow = SLOW_PAIR * paired.pair_ns.value / ns_per_tick;
-    (
-        paired.fence_ticks[0].min(slow / (SLOW_PAIR * SLOW_PAIR)),
-        paired.fence_ticks[1].max(slow),
-    )
+    let [lo, hi] = paired.fence_ticks;
+    let pair = paired.pair_ns.value / ns_per_tick;
+    (lo.min(pair / SLOW_PAIR), hi.max(pair * SLOW_PAIR))
 }
 
 /// The remainder where none should be, as an error in its direction.
