@@ -23,6 +23,10 @@ enum {
     REGULAR_PLAIN_0 = 60, REGULAR_ORDERED_0 = 70, REGULAR_PAIRED_0 = 80,
     /* Around other kinds of work (WORKS of them). */
     PLAIN_WORK = 30, ORDERED_WORK = 34,
+    /* The same behind loads that nothing waits for. */
+    PLAIN_BEHIND = 250, ORDERED_BEHIND = 260,
+    /* Around 50 pairs, after work that has pushed the code of points out of the nearest caches. */
+    PLAIN_COLD = 270, ORDERED_COLD = 271,
     INNER_EVENT = 40, INNER_SPAN = 41, INNER_ORDERED = 42, INNER_SAMPLED = 43,
     /* Ordered, around INNER steps of each kind of work: with nothing inside, an event, a
      * plain and an ordered span in each. */
@@ -355,6 +359,27 @@ static __attribute__((noinline)) uint64_t stepped(uint64_t x) {
         for (i = 0; i < 4; i++) x = step(kind, x, odd); \
         ut_end_ordered(ORDERED_WORK + kind); \
     } while (0)
+/* A step of OVERLAP before each: a reading that waits for what is under way lets the work after it begin
+ * while it waits. */
+#define AROUND_BEHIND(at, kind) \
+    do { \
+        x = step(OVERLAP, other_work(x), odd); \
+        ut_begin(PLAIN_BEHIND + at); \
+        x = step(kind, x, odd); \
+        ut_end(PLAIN_BEHIND + at); \
+        x = step(OVERLAP, other_work(x), odd); \
+        ut_begin_ordered(ORDERED_BEHIND + at); \
+        x = step(kind, x, odd); \
+        ut_end_ordered(ORDERED_BEHIND + at); \
+    } while (0)
+static __attribute__((noinline)) uint64_t behind(uint64_t x) {
+    DOSE_READY(odd);
+    AROUND_BEHIND(0, LATENCY);
+    AROUND_BEHIND(1, MISSES);
+    AROUND_BEHIND(2, OVERLAP);
+    AROUND_BEHIND(3, LOOKUP);
+    return x;
+}
 static __attribute__((noinline)) uint64_t around(uint64_t x) {
     DOSE_READY(odd);
     AROUND(THROUGHPUT);
@@ -383,6 +408,13 @@ static __attribute__((noinline)) uint64_t regular(uint64_t x) {
     REGULAR(3, DOSE(x, odd, 50));
     REGULAR(4, DOSE(x, odd, 200));
     return x;
+}
+
+PLAIN(plain_cold, PLAIN_COLD, DOSE(x, odd, 50))
+ORDERED(ordered_cold, ORDERED_COLD, DOSE(x, odd, 50))
+static __attribute__((noinline)) uint64_t cold(uint64_t x, uint32_t i) {
+    x = plain_cold(step(FOOTPRINT, x, 0), i);
+    return ordered_cold(step(FOOTPRINT, x, 0), i);
 }
 
 typedef uint64_t (*measured_case)(uint64_t, uint32_t);
@@ -425,6 +457,8 @@ uint64_t undertick_calibration_workload(uint32_t passes, int of_functions) {
     for (i = 0; i < passes; i++) {
         x = regular(x);
         x = around(x);
+        if (i % 2 == 0) x = behind(x);
+        if (i % 4 == 2) x = cold(x, i);
         if (i % 4 == 0) x = stepped(x);
         if (i % 16 == 0) x = chain(x);
         if (i % 16 == 8) x = off(x);

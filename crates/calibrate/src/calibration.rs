@@ -30,7 +30,8 @@ use undertick_units::{Estimate, Interval};
 pub use look::{Look, before_and_after, compared, look_again};
 
 use chains::Chains;
-use costs::{PAIRED, from_samples};
+use costs::{PAIRED, from_samples, scaled};
+use fastest::Fastest;
 use samples::Samples;
 
 unsafe extern "C" {
@@ -335,13 +336,15 @@ fn measure_once(
     let (_dir, trace) = recorded(workload_command, choice, facts, kernel, None)?;
     let samples = Samples::read(&trace)?;
     let chains = Chains::measure(&samples)?;
-    let calibration = from_samples(&samples, &chains)?;
-    let paired = paired::measure(&samples, PAIRED, &chains)?;
+    let fastest = Fastest::by_pairs(&samples, &PAIRED.events());
+    let calibration = from_samples(&samples, &chains, &fastest)?;
+    let paired = paired::measure(&samples, PAIRED, &chains, &fastest)?;
     Ok(Calibration {
         sampled: Some(sampled::measure(&samples, &chains)?),
         paired: Some(paired),
         interrupt: interrupts::beside(&trace)?,
-        read_ns: trace.manifest.read_ns(),
+        // The costs are those of the fastest state.
+        read_ns: (trace.manifest.read_ns()).map(|read| scaled(&read, fastest.ratio())),
         ..calibration
     })
 }

@@ -4,6 +4,7 @@ use undertick_format::manifest::{Calibration, SpanCost, SparseCost};
 use undertick_units::{Estimate, Interval};
 
 use super::chains::Chains;
+use super::fastest::Fastest;
 use super::samples::{REGULAR_PLAIN, Samples};
 use super::{NotCalibrated, half};
 
@@ -11,15 +12,31 @@ use super::{NotCalibrated, half};
 /// instructions of a dose.
 pub(super) const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
 
+/// Pairs of instructions in the sections that are cold.
+const COLD_PAIRS: f64 = 50.0;
+
 /// One kind of span in the regular and the random loop. The events named here are around nothing;
 /// [`DOSES`] count from them.
 #[derive(Clone, Copy)]
 pub(super) struct Sections {
     pub(super) regular: u32,
     pub(super) random: u32,
+    /// Around [`COLD_PAIRS`] after work that has pushed the code of points out of the nearest caches.
+    pub(super) cold: Option<u32>,
     /// Core cycles by which the instructions beside such a span shift its cost, or what it is beyond
     /// its pairs.
     pub(super) surroundings_cycles: f64,
+}
+
+impl Sections {
+    /// All its events.
+    pub(super) fn events(self) -> Vec<u32> {
+        let doses = 0..=DOSES.len() as u32;
+        ([self.regular, self.random].iter())
+            .flat_map(|first| doses.clone().map(move |at| first + at))
+            .chain(self.cold)
+            .collect()
+    }
 }
 
 /// On an AMD guest it was one cycle (four programs, inlined or not: 29.2..29.8 ns at 0.35 ns a
@@ -29,16 +46,19 @@ pub(super) const SURROUNDINGS_CYCLES: f64 = 1.0;
 const PLAIN: Sections = Sections {
     regular: REGULAR_PLAIN,
     random: 10,
+    cold: Some(270),
     surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 const ORDERED: Sections = Sections {
     regular: 70,
     random: 20,
+    cold: Some(271),
     surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 pub(super) const PAIRED: Sections = Sections {
     regular: 80,
     random: 50,
+    cold: None,
     // On an Intel guest whose core is shared: a standard deviation of 0.8 ns between processes, at 0.4
     // ns a cycle.
     surroundings_cycles: 2.0,
@@ -47,6 +67,12 @@ pub(super) const PAIRED: Sections = Sections {
 const PLAIN_WORK: u32 = 31;
 const ORDERED_WORK: u32 = 35;
 const WORKS: u32 = 3;
+/// The same behind loads that nothing waits for: such a reading waits for them, and the work that
+/// follows begins before it has been taken. On an AMD Zen 3 guest that made a span cost 2 to 12 ns
+/// instead of 12 to 20.
+const PLAIN_BEHIND: u32 = 250;
+const ORDERED_BEHIND: u32 = 260;
+const BEHINDS: u32 = 4;
 /// Ordered spans around this many steps of one kind of work. Each step contains nothing, an event,
 /// a plain span, or an ordered span. The numbers of the next kind follow.
 pub(super) const STEPS: u32 = 100;
@@ -69,20 +95,27 @@ const SPARSE_KINDS: u32 = 3;
 pub(super) fn from_samples(
     samples: &Samples,
     chains: &Chains,
+    fastest: &Fastest,
 ) -> Result<Calibration, NotCalibrated> {
     let pair = &chains.pair_ns;
-    let ordered = span_cost(samples, ORDERED, chains)?;
+    let ordered = span_cost(&fastest.only(samples, &ORDERED.events()), ORDERED, chains)?;
     let plain = {
         // The duration of the same work in an ordered span, less the cost of that span.
-        let works = (0..WORKS)
-            .map(|kind| {
-                let more = samples.mean_added((PLAIN_WORK + kind, 0), (ORDERED_WORK + kind, 0))?;
+        let around = (0..WORKS).map(|kind| (PLAIN_WORK + kind, ORDERED_WORK + kind));
+        let behind = (0..BEHINDS).map(|kind| (PLAIN_BEHIND + kind, ORDERED_BEHIND + kind));
+        let works = around
+            .chain(behind)
+            .map(|(plain, in_order)| {
+                let more = samples.mean_added((plain, 0), (in_order, 0))?;
                 Ok(sum(&more, &ordered.dosed_ns))
             })
             .collect::<Result<Vec<_>, NotCalibrated>>()?;
-        let [regular, random] = dosed(samples, PLAIN, chains)?;
+        let fast = &fastest.only(samples, &PLAIN.events());
+        let [regular, random] = dosed(fast, PLAIN, chains)?;
         let first = least_dose(&regular);
-        let others: Vec<Estimate> = random[first..].iter().chain(&works).cloned().collect();
+        // A program may find the core in any state.
+        let [at_any_time, _] = dosed(samples, PLAIN, chains)?;
+        let others = [&random[first..], &at_any_time[first..], &works].concat();
         SpanCost {
             dosed_ns: in_any_surroundings(
                 together(&regular[first..], &others),
@@ -90,7 +123,7 @@ pub(super) fn from_samples(
                 SURROUNDINGS_CYCLES,
             ),
             least_dose_ns: Some(DOSES[first].1 * pair.value),
-            ..span_cost(samples, PLAIN, chains)?
+            ..span_cost(fast, PLAIN, chains)?
         }
     };
     // The same steps with some records in each, less those without in the same pass. By medians,
@@ -146,7 +179,8 @@ pub(super) fn from_samples(
     })
 }
 
-/// What spans around known doses show beyond the doses, in regular order and in random order.
+/// What spans around known doses show beyond the doses, in regular order and in random order with
+/// those that are cold.
 fn dosed(
     samples: &Samples,
     sections: Sections,
@@ -157,7 +191,11 @@ fn dosed(
             .map(|&(offset, pairs)| chains.mean_beyond(samples, base + offset, pairs, |s| s.tm))
             .collect::<Result<Vec<_>, NotCalibrated>>()
     };
-    Ok([doses(sections.regular)?, doses(sections.random)?])
+    let mut random = doses(sections.random)?;
+    let cold =
+        (sections.cold).map(|event| chains.mean_beyond(samples, event, COLD_PAIRS, |s| s.tm));
+    random.extend(cold.transpose()?);
+    Ok([doses(sections.regular)?, random])
 }
 
 pub(super) fn span_cost(

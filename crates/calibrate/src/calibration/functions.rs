@@ -23,6 +23,7 @@ use super::{NotCalibrated, hold, recorded, runs};
 const FUNCTIONS: Sections = Sections {
     regular: FIRST_FUNCTION as u32,
     random: FIRST_FUNCTION as u32 + 1 + DOSES.len() as u32,
+    cold: None,
     surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 /// Ordered spans around steps that are functions, not recorded and recorded, for each kind of work.

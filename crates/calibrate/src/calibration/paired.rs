@@ -8,7 +8,7 @@ use undertick_format::manifest::PairedCost;
 use super::NotCalibrated;
 use super::chains::Chains;
 use super::costs::{DOSES, Sections, in_any_surroundings, span_cost, together};
-use super::fastest::fastest;
+use super::fastest::Fastest;
 use super::samples::{LEVEL, Samples};
 
 /// Estimates the cost from the spans whose events are `of` and the numbers after them; `chains`
@@ -17,8 +17,9 @@ pub(super) fn measure(
     all: &Samples,
     of: Sections,
     chains: &Chains,
+    fastest: &Fastest,
 ) -> Result<PairedCost, NotCalibrated> {
-    let fast = fastest(all, &events(of));
+    let fast = fastest.only(all, &of.events());
     let samples = by_dose(all, of.regular);
     let mean = |samples: &[Paired], correction: &Correction| {
         all.mean_of(samples.iter().map(|s| correction.apply(s)))
@@ -72,15 +73,6 @@ pub(super) fn measure(
         chosen: zero.chosen.name().into(),
         why: zero.why,
     })
-}
-
-/// The events of both loops.
-fn events(of: Sections) -> Vec<u32> {
-    let doses = 0..=DOSES.len() as u32;
-    [of.regular, of.random]
-        .iter()
-        .flat_map(|first| doses.clone().map(move |at| first + at))
-        .collect()
 }
 
 /// Spans around nothing and around each dose.

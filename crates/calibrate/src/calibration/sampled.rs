@@ -20,6 +20,7 @@ use super::samples::Samples;
 const SAMPLED: Sections = Sections {
     regular: 170,
     random: 180,
+    cold: None,
     surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 /// Ordered spans around steps of each kind, with a sampled span in each step.
