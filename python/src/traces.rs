@@ -66,7 +66,9 @@ impl Trace {
         let options = options(table, confidence, cull, compensate)?;
         let trace = Arc::clone(&self.trace);
         waited(py, move || {
-            undertick_analyze::analyze(&trace, options, &mut |_| {})
+            let mut report = undertick_analyze::analyze(&trace, options.clone(), &mut |_| {})?;
+            undertick_analyze::add_states(&trace, &options, &mut report, &mut |_| {})?;
+            Ok(report)
         })
         .map(Report::new)
     }

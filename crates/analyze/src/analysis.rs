@@ -24,6 +24,7 @@ use crate::rules::rules;
 use crate::sampled;
 use crate::shard::{RingAccount, ShardResult, Worker};
 use crate::span_rows::SpanRows;
+use crate::states::watch::{Names as PathNames, Watch, Watched};
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
@@ -51,6 +52,8 @@ pub struct Analysis {
     /// First and last reading, ticks.
     span: Option<(i64, i64)>,
     passes_done: usize,
+    /// The calls that workers have looked at.
+    watched: Watched,
 }
 
 /// A stretch of a trace, ticks.
@@ -123,6 +126,7 @@ impl Analysis {
             rows: RowCounts::default(),
             span: None,
             passes_done: 0,
+            watched: Watched::default(),
         })
     }
 
@@ -195,6 +199,16 @@ impl Analysis {
         self.known.spans = Some(Box::new(SpanRows::new(clock.ns_per_tick(), origin, window)));
     }
 
+    /// Looks at calls of these paths in the next pass.
+    pub(crate) fn watch(&mut self, wanted: Arc<[PathNames]>) {
+        self.known.watch = Some(Box::new(Watch::new(wanted)));
+    }
+
+    /// The calls that were looked at.
+    pub(crate) fn watched(self) -> Watched {
+        self.watched
+    }
+
     /// The stretch of the trace in which samples took longest; `None` without events.
     pub(crate) fn stretch(&self) -> Option<Stretch> {
         let (first, last) = self.span?;
@@ -215,6 +229,9 @@ impl Analysis {
             // The kernel's rows of the trace are complete now.
             self.known.settle();
             self.whole = self.known.clone();
+        }
+        if let Some(watched) = result.watched.take() {
+            self.watched.append(watched);
         }
         self.rows.add(&result.rows);
         self.rings.append(&mut result.rings);

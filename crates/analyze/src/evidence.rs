@@ -67,6 +67,11 @@ impl SampleCauses {
         self.disturbance().filter(|_| self.too_short)
     }
 
+    /// Whether a page fault hit it.
+    pub(crate) fn has_fault(&self) -> bool {
+        self.has(Cause::Fault)
+    }
+
     /// Whether the thread was off its CPU, for any reason.
     pub(crate) fn was_off(&self) -> bool {
         [

@@ -21,6 +21,7 @@ use crate::rules::{Action, Rule, actions};
 use crate::sample::Sample;
 use crate::slices::Slices;
 use crate::span_rows::{Dropped, SpanRow, SpanRows};
+use crate::states::watch::Watch;
 use crate::table::Table;
 use crate::tally::{Dropping, Parent, Tally};
 use crate::tree::{Call, Path, Tree};
@@ -71,6 +72,8 @@ pub(crate) struct MatchContext {
     pub(crate) tree: Tree,
     /// The spans as rows, if they are stored.
     pub(crate) spans: Option<Box<SpanRows>>,
+    /// Collects calls of some paths, in the pass that looks at them.
+    pub(crate) watch: Option<Box<Watch>>,
     pub(crate) costs: CostTable,
     pub(crate) pairs: Pairs,
     pub(crate) evidence: Evidence,
@@ -382,6 +385,10 @@ impl MatchContext {
                 dropped,
             });
         }
+        if kept && let Some(mut watch) = self.watch.take() {
+            self.watch_call(&mut watch, sample, value, fell);
+            self.watch = Some(watch);
+        }
         let mut others = 0;
         if kept {
             self.slices.keep(row, ts, value);
@@ -395,6 +402,20 @@ impl MatchContext {
         }
         if others != 0 {
             self.slices.add_other(row, ts, others);
+        }
+    }
+
+    /// Looks at the call that ends.
+    fn watch_call(&mut self, watch: &mut Watch, sample: &Sample, ticks: i64, fell: &SampleCauses) {
+        let names = || {
+            let intervals = self.tree.intervals(sample.path);
+            let name = |at: u32| self.tallies[at as usize].name.clone();
+            intervals.into_iter().map(name).collect()
+        };
+        if let Some(place) = watch.wants(sample.path, sample.start, names) {
+            watch.take(place, sample, ticks, fell, |since| {
+                self.evidence.causes_in(since, sample.start).was_off()
+            });
         }
     }
 

@@ -137,6 +137,10 @@ fn by_themselves(ring: &mut Ring, context: &mut MatchContext, row: &Row, event: 
         }
         INSTANT => {
             context.count(set, event, ts);
+            if context.watch.is_some() {
+                let place = context.cell(set, event).counted;
+                ring.watched.event(place, payload, ts);
+            }
             period(ring, context, event, ts);
         }
         PAIR => {

@@ -1,5 +1,6 @@
 //! Analyses a whole trace, on all available CPUs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,8 @@ use crate::analysis::Analysis;
 use crate::error::Failed;
 use crate::options::Options;
 use crate::shard::{ShardResult, Worker};
+use crate::states::running::Running;
+use crate::states::watch::{Names, Watched};
 
 /// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;
@@ -176,6 +179,33 @@ pub(crate) fn passes(
         }
     }
     Ok(analysis)
+}
+
+/// Looks at calls of some paths: reads these groups of the trace once. The rows of the kernel are also
+/// passed to `running`. `None` if these options need the trace read more than once.
+pub(crate) fn watch(
+    trace: &Trace,
+    options: &Options,
+    (wanted, groups): (Arc<[Names]>, &[Group]),
+    cpus: usize,
+    running: &mut Running,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Option<Watched>, Failed> {
+    let mut analysis = Analysis::new(&trace.manifest, options.clone())?;
+    if analysis.passes() > 1 {
+        return Ok(None);
+    }
+    for batch in trace.kernel_batches()? {
+        let batch = batch?;
+        running.take(&batch)?;
+        analysis.push(&batch)?;
+    }
+    analysis.watch(wanted);
+    let rows: u64 = groups.iter().map(|group| group.rows).sum();
+    one_pass(trace, groups, &mut analysis, cpus, None, &mut |done| {
+        progress((done as f64 / rows.max(1) as f64).min(1.0));
+    })?;
+    Ok(Some(analysis.watched()))
 }
 
 /// Describes the spans of a trace under these options.

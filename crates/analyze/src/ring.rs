@@ -6,6 +6,7 @@ use crate::cells::UNSEEN;
 use crate::match_context::MatchContext;
 use crate::reading::{Ends, Inner, Reading};
 use crate::sample::{Sample, Sampling};
+use crate::states::watch::WatchedRing;
 use crate::strata::Begun;
 use crate::tally::Parent;
 use crate::tree::Path;
@@ -175,6 +176,8 @@ pub(crate) struct Ring {
     pub(crate) serials: u64,
     /// Executions that begins of sampled spans stood for.
     pub(crate) begun: Begun,
+    /// Its open spans, where calls are looked at one by one.
+    pub(crate) watched: WatchedRing,
     /// Number of renewals of points that this ring has passed.
     pub(crate) renewals: usize,
 }
@@ -195,11 +198,15 @@ impl Ring {
             self.make_room(context);
         }
         let around = self.stack.last().map_or(Path::ROOT, |open| open.path);
+        let path = context.tree.child(around, interval);
+        if context.watch.is_some() {
+            self.watched.begin(path, at.ts);
+        }
         self.stack.push(Open {
             at,
             counts: self.counts,
             interval,
-            path: context.tree.child(around, interval),
+            path,
         });
     }
 
@@ -229,6 +236,10 @@ impl Ring {
         }
         let sample = self.stack[at].sample(end, self.counts);
         self.stack.truncate(at);
+        if let Some(watch) = &mut context.watch {
+            watch.ring = self.id;
+            watch.ending = (self.watched).end(sample.path, sample.start, interval, end.ts);
+        }
         context.note_depth(at);
         let parent = self
             .stack

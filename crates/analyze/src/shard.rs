@@ -19,6 +19,7 @@ use crate::palette_matcher::PaletteMatcher;
 use crate::perturbation::SectionsOf;
 use crate::ring::Ring;
 use crate::slices::Slices;
+use crate::states::watch::Watched;
 use crate::strata::Begun;
 use crate::table::Table;
 use crate::tally::{Parent, Tally};
@@ -60,6 +61,9 @@ pub struct ShardResult {
     pub(crate) span: Option<(i64, i64)>,
     pushed_out: u64,
     crowded: u64,
+    /// Where calls were looked at; not sent to other processes.
+    #[serde(skip)]
+    pub(crate) watched: Option<Watched>,
 }
 
 /// What remains of a ring when all its rows have been seen.
@@ -268,8 +272,14 @@ impl Worker {
         }
         let tallies = &self.context.tallies;
         (self.context.tree).finish(|of| tallies[of as usize].samples());
+        let watched = self.context.watch.take().map(|watch| {
+            let intervals = tallies.iter().map(|tally| tally.name.clone());
+            let events = self.context.frequencies.iter().map(|of| of.name.clone());
+            watch.finish(intervals.collect(), events.collect())
+        });
         let perturbation = self.context.perturbation.as_mut();
         ShardResult {
+            watched,
             sections: perturbation.map_or_else(SectionsOf::new, |p| p.take_sections()),
             tallies: self.context.tallies,
             frequencies: self.context.frequencies,

@@ -120,6 +120,7 @@ impl Summary {
             },
             intervals,
             paths,
+            states: Vec::new(),
             frequencies,
             lines: Vec::new(),
             passes: Vec::new(),

@@ -345,6 +345,18 @@ impl Tree {
         &self.nodes
     }
 
+    /// The intervals of a path, from the outermost on; empty where there was no room for its node.
+    pub(crate) fn intervals(&self, path: Path) -> Vec<u32> {
+        let mut intervals = Vec::new();
+        let mut at = path.node();
+        while let Some(node) = (at.checked_sub(1)).and_then(|at| self.nodes.get(at as usize)) {
+            intervals.push(node.interval);
+            at = node.parent;
+        }
+        intervals.reverse();
+        intervals
+    }
+
     /// The calls of an interval for whose nodes there was no room, and their time, ticks.
     pub(crate) fn beyond(&self, interval: u32) -> (u64, i128) {
         self.beyond.get(&interval).copied().unwrap_or_default()

@@ -120,19 +120,20 @@ fn analyze_one(
         })?;
     }
     let mut on_progress = |share| progress.share("analysing", share);
-    if arguments.html.is_none() {
-        return Ok((
-            undertick_analyze::analyze(&trace, options, &mut on_progress)?,
-            None,
-        ));
-    }
-    let second = arguments.second.map(|second| second.as_secs_f64() * 1e9);
-    Ok(undertick_analyze::analyze_with_timeline(
-        &trace,
-        &options,
-        second,
-        &mut on_progress,
-    )?)
+    let (mut report, timeline) = match arguments.html {
+        None => {
+            let report = undertick_analyze::analyze(&trace, options.clone(), &mut on_progress)?;
+            (report, None)
+        }
+        Some(_) => {
+            let second = arguments.second.map(|second| second.as_secs_f64() * 1e9);
+            undertick_analyze::analyze_with_timeline(&trace, &options, second, &mut on_progress)?
+        }
+    };
+    undertick_analyze::add_states(&trace, &options, &mut report, &mut |share| {
+        progress.share("comparing calls", share);
+    })?;
+    Ok((report, timeline))
 }
 
 pub fn read_table(path: &std::path::Path) -> Result<Table, Failure> {

@@ -13,6 +13,7 @@ mod impossible;
 mod interval;
 pub mod passes;
 mod paths;
+mod states;
 pub mod timeline;
 mod trace;
 
@@ -28,6 +29,7 @@ pub use interval::{
     TakenOff, Unexplained, Valley,
 };
 pub use paths::PathReport;
+pub use states::{PathStates, StateCondition, StateFact, StateReport};
 pub use trace::{ClockSummary, HostSummary, TraceSummary};
 
 /// Version of the document this crate describes.
@@ -57,6 +59,10 @@ pub struct Report {
     /// distinguish paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathReport>,
+    /// What tells the short calls of a path from the long ones, the longest path first; only paths of
+    /// which something is known that does. Empty where it was not sought.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<PathStates>,
     /// One entry per counted event, the most frequent first.
     pub frequencies: Vec<FrequencyReport>,
     /// Straight lines through the figures of several settings of an experiment.

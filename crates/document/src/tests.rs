@@ -142,6 +142,7 @@ fn report() -> Report {
             across_hosts: None,
         }],
         paths: Vec::new(),
+        states: Vec::new(),
         frequencies: vec![FrequencyReport {
             name: "step".into(),
             per_second: Some(estimate(3.0)),

@@ -63,6 +63,7 @@ mod shift;
 mod skewed;
 pub mod slow;
 mod slowdown;
+pub mod states;
 mod strata;
 mod stretches;
 pub mod two_clocks;

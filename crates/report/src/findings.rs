@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use undertick_document::{IntervalReport, PathReport, Report, figures};
 
+use crate::states::sentence;
 use crate::text::{clean, shorten};
 
 /// How much a finding weighs: the share of the time in spans that it is about. What makes all
@@ -23,6 +24,8 @@ const NAME_COLUMNS: usize = 40;
 
 /// Most sentences.
 const MOST: usize = 5;
+/// Most of them about what tells calls apart.
+const MOST_STATES: usize = 2;
 
 /// The findings that weigh most, sorted.
 pub(crate) fn findings(report: &Report) -> Vec<String> {
@@ -30,6 +33,7 @@ pub(crate) fn findings(report: &Report) -> Vec<String> {
     found.extend(lost(report));
     found.extend(dominant(report));
     found.extend(differing_paths(report));
+    found.extend(states(report).into_iter().take(MOST_STATES));
     found.extend(waiting(report));
     found.extend(taken_off(report));
     found.extend(measuring(report));
@@ -111,6 +115,19 @@ fn differing_paths(report: &Report) -> Vec<(Weight, String)> {
         (median(slow) >= DIFFERS * median(fast)).then_some((weight, text))
     };
     by_name.into_iter().filter_map(differing).collect()
+}
+
+/// What tells the short calls of paths from the long ones, the weightiest first.
+pub(crate) fn states(report: &Report) -> Vec<(Weight, String)> {
+    let mut found: Vec<(Weight, String)> = (report.states.iter())
+        .filter_map(|states| {
+            let share = report.paths.get(states.path as usize)?.share?;
+            let name = path_name(report, states.path as usize);
+            Some((share * states.explained, sentence(&name, states)))
+        })
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found
 }
 
 /// The path that is off the CPU for longest itself.

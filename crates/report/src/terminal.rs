@@ -12,6 +12,7 @@ use undertick_document::{ClockSummary, Report, TraceSummary, figures, without_im
 
 pub use overview::{Screen, Spans, overview};
 
+use crate::findings;
 use crate::remarks;
 use crate::text::{clean, wrap};
 
@@ -54,6 +55,7 @@ pub fn render(report: &Report, options: Options) -> String {
         parts.push(tables::taken_out(report, columns));
         parts.extend(tables::evidence(report, columns));
     }
+    parts.extend(states(report, columns));
     parts.extend(slowed(report, columns));
     parts.extend(tables::shares(report, columns));
     if !report.frequencies.is_empty() {
@@ -126,6 +128,13 @@ fn clock(clock: &ClockSummary) -> String {
         remarks::rate_source(&clock.rate_source),
         remarks::parts(clock.rate_error_ppb),
     )
+}
+
+/// What tells the short calls of paths from the long ones.
+fn states(report: &Report, columns: usize) -> Option<String> {
+    let lines = findings::states(report).into_iter();
+    let lines: Vec<String> = lines.map(|(_, line)| wrap(&line, columns, 2)).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// By how much the points inside intervals slow the enclosing intervals.

@@ -163,6 +163,7 @@ pub(super) fn report(intervals: Vec<IntervalReport>, lines: Vec<LineReport>) -> 
         },
         intervals,
         paths: Vec::new(),
+        states: Vec::new(),
         frequencies: Vec::new(),
         lines,
         passes: Vec::new(),

@@ -11,6 +11,7 @@ impl MatchContext {
     pub(crate) fn lets_wait(&self) -> bool {
         !self.scanning
             && self.spans.is_none()
+            && self.watch.is_none()
             && self.nearest == Nearest::None
             && !self.pairs.gathering
             && self.dropping != Some(Dropping::OverLimit)

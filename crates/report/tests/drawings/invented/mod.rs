@@ -277,6 +277,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
             descheduled: "any_deschedule".to_owned(),
         },
         paths: paths(&intervals),
+        states: Vec::new(),
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],

@@ -1,0 +1,140 @@
+//! What tells the short calls of a path from the long ones: a second look at the paths that take most
+//! of the time.
+//!
+//! **Method.** The rows are matched once more, and of each path that matters a sample of calls is kept
+//! with what is known of each of them: its thread and CPU, which threads ran beside it, what came
+//! before it, what lay directly inside it. [`undertick_estimate::states`] finds which of these facts
+//! separate the calls.
+//!
+//! **Bounds.** At most [`MOST_PATHS`] paths and 2^14 calls of each; of a trace with more than
+//! [`MOST_ROWS`] rows, row groups spread evenly over it.
+
+mod facts;
+pub(crate) mod running;
+pub(crate) mod watch;
+
+use std::sync::Arc;
+
+use undertick_document::{PathStates, Report};
+use undertick_estimate::states as estimate;
+use undertick_format::groups::Group;
+use undertick_format::read::Trace;
+
+use crate::error::Failed;
+use crate::options::Options;
+use crate::parallel::{available_cpus, watch};
+use facts::Facts;
+use running::Running;
+use watch::Names;
+
+/// Most paths that are looked at.
+const MOST_PATHS: usize = 16;
+/// Share of the time in spans from which a path is looked at.
+const WORTH: f64 = 0.01;
+/// Most rows that are read again.
+const MOST_ROWS: u64 = 1 << 23;
+
+/// Adds to a report of this trace what tells the short calls of its paths from the long ones.
+/// `progress` receives the share done, 0 to 1.
+///
+/// # Errors
+/// The trace cannot be read, or does not support the options.
+pub fn add_states(
+    trace: &Trace,
+    options: &Options,
+    report: &mut Report,
+    progress: &mut dyn FnMut(f64),
+) -> Result<(), Failed> {
+    let wanted = wanted(report);
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let names: Arc<[Names]> = wanted.iter().map(|&path| names(report, path)).collect();
+    let groups = some(&trace.groups()?);
+    let mut running = Running::default();
+    let found = watch(
+        trace,
+        options,
+        (names, &groups),
+        available_cpus(),
+        &mut running,
+        progress,
+    )?;
+    let Some(found) = found else {
+        return Ok(());
+    };
+    running.settle();
+    let clock = &trace.manifest.clock;
+    let about = facts::About {
+        manifest: &trace.manifest,
+        running: &running,
+        ns_per_tick: clock.ns_per_tick(),
+    };
+    let (intervals, events, calls) = found.calls();
+    let first = (calls.iter().filter_map(watch::Calls::first))
+        .min()
+        .unwrap_or(0);
+    for (path, calls) in wanted.into_iter().zip(calls) {
+        let calls = calls.in_order();
+        let facts = Facts::new(&about, &intervals, &events, &calls, first);
+        let observed = facts.observed(clock.granularity_ticks * about.ns_per_tick);
+        if let Some(found) = estimate::states(&observed, options.confidence, "ns") {
+            report.states.push(PathStates {
+                path: path as u32,
+                looked_at: calls.len() as u64,
+                explained: found.explained,
+                states: (found.states.into_iter())
+                    .map(|state| facts.tell(state))
+                    .collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The paths that take most of the time, those that take more first.
+fn wanted(report: &Report) -> Vec<usize> {
+    let mut paths: Vec<usize> = (0..report.paths.len())
+        .filter(|&at| {
+            let path = &report.paths[at];
+            path.calls - path.recursive_calls >= estimate::FEWEST as u64
+                && path.share.is_some_and(|share| share >= WORTH)
+        })
+        .collect();
+    let share = |at: &usize| report.paths[*at].share.unwrap_or(0.0);
+    paths.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cmp(b)));
+    paths.truncate(MOST_PATHS);
+    paths
+}
+
+/// The names of a path, from the outermost on.
+fn names(report: &Report, path: usize) -> Names {
+    let mut names = Vec::new();
+    let mut at = Some(path);
+    while let Some(path) = at.and_then(|at| report.paths.get(at)) {
+        names.push(path.name.clone());
+        at = path.parent.map(|parent| parent as usize);
+    }
+    names.reverse();
+    names
+}
+
+/// The groups, or where they have too many rows, some of their row groups, spread evenly: each by
+/// itself, because rows between them are missing.
+fn some(groups: &[Group]) -> Vec<Group> {
+    let rows: u64 = groups.iter().map(|group| group.rows).sum();
+    let one_in = rows.div_ceil(MOST_ROWS).max(1);
+    if one_in == 1 {
+        return groups.to_vec();
+    }
+    let each = groups.iter().flat_map(|group| {
+        let rows = group.rows / group.row_groups.len().max(1) as u64;
+        (group.row_groups.iter()).map(move |&row_group| Group {
+            row_groups: vec![row_group],
+            rows,
+            by_ring: group.by_ring,
+        })
+    });
+    let chosen = (0..).zip(each).filter(|(at, _)| at % one_in == one_in / 2);
+    chosen.map(|(_, group)| group).collect()
+}

@@ -1,0 +1,264 @@
+//! What is known of the calls of a path, as numbers for the estimator and as words for the report.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use undertick_document::{StateCondition, StateFact, StateReport};
+use undertick_estimate::states::{Condition, Fact, Observed, State};
+use undertick_format::manifest::Manifest;
+
+use super::running::Running;
+use super::watch::{Call, MOST_INSIDE};
+
+/// Most threads whose running beside a call is looked up.
+const MOST_THREADS: usize = 64;
+/// Share of the calls that carry a number, from which that number is a fact of them.
+const CARRY: f64 = 0.99;
+
+/// What is known of the trace.
+pub(super) struct About<'a> {
+    pub(super) manifest: &'a Manifest,
+    pub(super) running: &'a Running,
+    pub(super) ns_per_tick: f64,
+}
+
+impl About<'_> {
+    /// Names of threads, by their numbers.
+    fn roles(&self) -> HashMap<i32, String> {
+        let threads = self.manifest.threads.iter();
+        threads
+            .map(|thread| (thread.tid, thread.name.clone()))
+            .collect()
+    }
+
+    /// Threads of rings.
+    fn threads(&self) -> HashMap<i32, i32> {
+        let rings = self.manifest.rings.iter();
+        rings.map(|ring| (ring.ring, ring.tid)).collect()
+    }
+}
+
+/// What a fact is about.
+struct Word {
+    fact: StateFact,
+    of: Option<String>,
+    /// The words of its kinds; empty where the kinds are no and yes, or it is a number.
+    kinds: Vec<String>,
+}
+
+/// The facts of the calls of one path.
+pub(super) struct Facts {
+    words: Vec<Word>,
+    facts: Vec<Fact>,
+    times: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Facts {
+    /// `first`: the time from which times count, ticks.
+    pub(super) fn new(
+        about: &About<'_>,
+        intervals: &[String],
+        events: &[String],
+        calls: &[Call],
+        first: i64,
+    ) -> Self {
+        let ns = about.ns_per_tick;
+        let mut all = Self {
+            words: Vec::new(),
+            facts: Vec::new(),
+            times: (calls.iter())
+                .map(|call| call.start.wrapping_sub(first) as f64 * ns)
+                .collect(),
+            values: calls.iter().map(|call| call.ticks as f64 * ns).collect(),
+        };
+        // What the program does comes before what happens to it: of two facts that always come
+        // together the first is named.
+        for (interval, name) in (0..MOST_INSIDE).zip(intervals) {
+            let is_inside = |call: &Call| call.inside >> interval & 1 == 1;
+            all.whether(StateFact::With, Some(name), calls, is_inside);
+        }
+        all.numbers(events, calls);
+        let nothing = "nothing".to_owned();
+        all.among(StateFact::After, calls, |call| {
+            let after = call.after.and_then(|after| intervals.get(after as usize));
+            Some(after.unwrap_or(&nothing).clone())
+        });
+        all.whether(StateFact::Faulted, None, calls, |call| call.is_faulted);
+        all.whether(StateFact::Resumed, None, calls, |call| call.is_resumed);
+        let (roles, threads) = (about.roles(), about.threads());
+        all.beside(about, &roles, &threads, calls);
+        all.among(StateFact::Thread, calls, |call| {
+            let tid = threads.get(&call.ring)?;
+            let name = roles.get(tid).cloned();
+            Some(name.unwrap_or_else(|| format!("thread {tid}")))
+        });
+        all.among(StateFact::Cpu, calls, |call| {
+            let cpu = about.running.cpu(*threads.get(&call.ring)?, call.start)?;
+            Some(cpu.to_string())
+        });
+        all
+    }
+
+    pub(super) fn observed(&self, step: f64) -> Observed<'_> {
+        Observed {
+            times: &self.times,
+            values: &self.values,
+            step,
+            facts: &self.facts,
+        }
+    }
+
+    /// A fact that is so or not.
+    fn whether(
+        &mut self,
+        fact: StateFact,
+        of: Option<&str>,
+        calls: &[Call],
+        is: impl Fn(&Call) -> bool,
+    ) {
+        let kinds: Vec<u32> = calls.iter().map(|call| u32::from(is(call))).collect();
+        self.add(
+            Word {
+                fact,
+                of: of.map(str::to_owned),
+                kinds: Vec::new(),
+            },
+            kinds,
+        );
+    }
+
+    /// A fact in words; calls of which it is not known are of a kind that is never named.
+    fn among(&mut self, fact: StateFact, calls: &[Call], word: impl Fn(&Call) -> Option<String>) {
+        let words: Vec<Option<String>> = calls.iter().map(word).collect();
+        let kinds: BTreeSet<&String> = words.iter().flatten().collect();
+        let kinds: Vec<String> = kinds.into_iter().cloned().collect();
+        if words.iter().any(Option::is_none) {
+            return;
+        }
+        let place = |word: &String| kinds.partition_point(|kind| kind < word) as u32;
+        let places: Vec<u32> = words.iter().flatten().map(place).collect();
+        self.add(
+            Word {
+                fact,
+                of: None,
+                kinds,
+            },
+            places,
+        );
+    }
+
+    /// Adds a fact of which there is more than one kind.
+    fn add(&mut self, word: Word, kinds: Vec<u32>) {
+        if kinds.windows(2).any(|two| two[0] != two[1]) {
+            self.words.push(word);
+            self.facts.push(Fact::Kind(kinds));
+        }
+    }
+
+    /// Which events were inside, and the numbers that they carried.
+    fn numbers(&mut self, events: &[String], calls: &[Call]) {
+        let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
+        for (event, _) in calls.iter().flat_map(|call| call.numbers.iter().flatten()) {
+            *seen.entry(*event).or_default() += 1;
+        }
+        for (event, n) in seen {
+            let Some(name) = events.get(event as usize) else {
+                continue;
+            };
+            let number = |call: &Call| {
+                let mut of = call.numbers.iter().flatten();
+                of.find(|(other, _)| *other == event)
+                    .map(|(_, number)| *number as f64)
+            };
+            self.whether(StateFact::WithEvent, Some(name), calls, |call| {
+                number(call).is_some()
+            });
+            if (n as f64) < CARRY * calls.len() as f64 {
+                continue;
+            }
+            let mut numbers: Vec<f64> = calls
+                .iter()
+                .map(|call| number(call).unwrap_or(0.0))
+                .collect();
+            if numbers.windows(2).any(|two| two[0] != two[1]) {
+                let fact = StateFact::Value;
+                self.words.push(Word {
+                    fact,
+                    of: Some(name.clone()),
+                    kinds: Vec::new(),
+                });
+                self.facts.push(Fact::Number(std::mem::take(&mut numbers)));
+            }
+        }
+    }
+
+    /// Which threads ran beside a call, by their names.
+    fn beside(
+        &mut self,
+        about: &About<'_>,
+        roles: &HashMap<i32, String>,
+        threads: &HashMap<i32, i32>,
+        calls: &[Call],
+    ) {
+        let mut by_role: BTreeMap<&String, Vec<i32>> = BTreeMap::new();
+        for tid in about.running.threads().take(MOST_THREADS) {
+            if let Some(role) = roles.get(&tid) {
+                by_role.entry(role).or_default().push(tid);
+            }
+        }
+        for (role, tids) in by_role {
+            self.whether(StateFact::Beside, Some(role), calls, |call| {
+                let own = threads.get(&call.ring);
+                (tids.iter())
+                    .any(|tid| Some(tid) != own && about.running.cpu(*tid, call.start).is_some())
+            });
+        }
+    }
+
+    /// A state in the words of the report.
+    pub(super) fn tell(&self, state: State) -> StateReport {
+        let condition = |condition: Condition| match condition {
+            Condition::Among { fact, kinds } => {
+                let word = &self.words[fact];
+                let names = kinds
+                    .iter()
+                    .filter_map(|&kind| word.kinds.get(kind as usize));
+                StateCondition {
+                    is: word.kinds.is_empty().then(|| kinds.contains(&1)),
+                    among: names.cloned().collect(),
+                    ..about(word)
+                }
+            }
+            Condition::Within { fact, from, below } => StateCondition {
+                from,
+                below,
+                ..about(&self.words[fact])
+            },
+            Condition::During { from, before } => StateCondition {
+                from,
+                below: before,
+                ..about(&Word {
+                    fact: StateFact::Time,
+                    of: None,
+                    kinds: Vec::new(),
+                })
+            },
+        };
+        StateReport {
+            conditions: state.conditions.into_iter().map(condition).collect(),
+            share: state.share,
+            median: state.median,
+        }
+    }
+}
+
+fn about(word: &Word) -> StateCondition {
+    StateCondition {
+        fact: word.fact,
+        of: word.of.clone(),
+        is: None,
+        among: Vec::new(),
+        from: None,
+        below: None,
+    }
+}

@@ -1,0 +1,74 @@
+//! States: what tells the short calls of a path from the long ones.
+
+use serde::{Deserialize, Serialize};
+use undertick_units::Estimate;
+
+/// The states of the calls of one path. Facts that were known of each call tell them apart, which
+/// does not make these facts the cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathStates {
+    /// Index of the path in [`Report::paths`](super::Report::paths).
+    pub path: u32,
+    /// Number of calls that were looked at, evenly over the recording.
+    pub looked_at: u64,
+    /// Share of the scatter of these calls (the variance of the logarithms of their times) that the
+    /// states explain, in stretches of time that had no part in finding them.
+    pub explained: f64,
+    /// The states, that with most calls first.
+    pub states: Vec<StateReport>,
+}
+
+/// Calls of which the same is true.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateReport {
+    /// What is true of them.
+    pub conditions: Vec<StateCondition>,
+    /// Their share of all calls that were looked at.
+    pub share: f64,
+    /// Their median, ns, compensated; `null` where they lie in too few stretches of time.
+    pub median: Option<Estimate>,
+}
+
+/// What is true of the calls of a state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateCondition {
+    /// The kind of fact.
+    pub fact: StateFact,
+    /// What it is about: the name of a thread, a span or an event. `null` where the kind says it all.
+    pub of: Option<String>,
+    /// Whether it is so; `null` for numbers and words.
+    pub is: Option<bool>,
+    /// The words that it is among.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub among: Vec<String>,
+    /// The least number, or the time since the first event, ns; `null` without a bound.
+    pub from: Option<f64>,
+    /// What it is below, likewise.
+    pub below: Option<f64>,
+}
+
+/// Kinds of facts about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateFact {
+    /// The thread, among names.
+    Thread,
+    /// The CPU on which it began, among numbers.
+    Cpu,
+    /// A thread of that name, another one, was running on some CPU when it began.
+    Beside,
+    /// Its thread had been off the CPU between the record before it and its begin.
+    Resumed,
+    /// The span that ended last in the span around it, among names; `nothing` for the first.
+    After,
+    /// A span of that name was directly inside it.
+    With,
+    /// An event of that name was directly inside it.
+    WithEvent,
+    /// A number that an event of that name carried, directly inside it.
+    Value,
+    /// A page fault hit it.
+    Faulted,
+    /// When it began, ns after the first event.
+    Time,
+}

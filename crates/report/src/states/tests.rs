@@ -1,0 +1,109 @@
+use undertick_document::{PathStates, StateCondition, StateFact, StateReport};
+use undertick_units::{Estimate, Interval};
+
+use super::sentence;
+
+fn condition(fact: StateFact, of: &str) -> StateCondition {
+    StateCondition {
+        fact,
+        of: (!of.is_empty()).then(|| of.to_owned()),
+        is: None,
+        among: Vec::new(),
+        from: None,
+        below: None,
+    }
+}
+
+fn state(share: f64, median_ns: f64, conditions: Vec<StateCondition>) -> StateReport {
+    StateReport {
+        conditions,
+        share,
+        median: Some(Estimate {
+            value: median_ns,
+            interval: Interval::new(0.99 * median_ns, 1.01 * median_ns),
+            level: 0.95,
+            unit: "ns".to_owned(),
+            method: "order statistics over blocks of time".to_owned(),
+            n: 100,
+            n_effective: 100.0,
+            notes: Vec::new(),
+        }),
+    }
+}
+
+fn told(states: Vec<StateReport>) -> String {
+    let states = PathStates {
+        path: 0,
+        looked_at: 1000,
+        explained: 0.62,
+        states,
+    };
+    sentence("\"lookup/step\"", &states).replace('\u{a0}', " ")
+}
+
+#[test]
+fn two_states_are_one_condition_and_otherwise() {
+    let beside = |is| StateCondition {
+        is: Some(is),
+        ..condition(StateFact::Beside, "compress")
+    };
+    let text = told(vec![
+        state(0.59, 1770.0, vec![beside(true)]),
+        state(0.41, 3530.0, vec![beside(false)]),
+    ]);
+    assert_eq!(
+        text,
+        "\"lookup/step\" takes 1.77 us beside \"compress\" (59 % of calls), 3.53 us otherwise (41 %): \
+         62 % of its scatter."
+    );
+}
+
+#[test]
+fn times_and_numbers_have_their_bounds() {
+    let during = |from: Option<f64>, below| StateCondition {
+        from,
+        below,
+        ..condition(StateFact::Time, "")
+    };
+    let size = StateCondition {
+        from: Some(4096.0),
+        ..condition(StateFact::Value, "size")
+    };
+    let text = told(vec![
+        state(0.5, 2000.0, vec![during(None, Some(1.25e9))]),
+        state(0.4, 1000.0, vec![during(Some(1.25e9), None), size]),
+    ]);
+    assert_eq!(
+        text,
+        "\"lookup/step\" takes 2.00 us until 1.250 s (50 % of calls), 1.00 us from 1.250 s on and where \
+         \"size\" is 4 096 or more (40 %): 62 % of its scatter."
+    );
+}
+
+#[test]
+fn names_are_shortened_cleaned_and_counted() {
+    let among = |fact, words: &[&str]| StateCondition {
+        among: words.iter().map(|&word| word.to_owned()).collect(),
+        ..condition(fact, "")
+    };
+    let text = told(vec![
+        state(0.5, 2000.0, vec![among(StateFact::After, &["nothing"])]),
+        state(
+            0.3,
+            1000.0,
+            vec![among(
+                StateFact::Thread,
+                &["a\u{1b}[31m", "b", "c", "d", "e"],
+            )],
+        ),
+    ]);
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    assert!(text.contains("as the first in its span"), "{text}");
+    assert!(text.contains("or \"b\" or \"c\" or 2 others"), "{text}");
+    let many = (0..6).map(|at| {
+        let cpu = among(StateFact::Cpu, &[&at.to_string()]);
+        state(0.1, 100.0, vec![cpu])
+    });
+    let text = told(many.collect());
+    assert!(text.contains("on CPU 3 (10 %), 2 more states: "), "{text}");
+}
