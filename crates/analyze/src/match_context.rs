@@ -2,6 +2,7 @@
 //! event feeds which.
 
 mod tallying;
+mod watching;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -312,6 +313,9 @@ impl MatchContext {
         if self.waiting.has(interval) {
             self.tally_waiting(interval); // they come before this one
         }
+        if self.watch.is_some() {
+            return self.watch_call(interval, sample, ts);
+        }
         self.catch_up();
         let tally = &mut self.tallies[interval as usize];
         if self.scanning {
@@ -385,10 +389,6 @@ impl MatchContext {
                 dropped,
             });
         }
-        if kept && let Some(mut watch) = self.watch.take() {
-            self.watch_call(&mut watch, sample, value, fell);
-            self.watch = Some(watch);
-        }
         let mut others = 0;
         if kept {
             self.slices.keep(row, ts, value);
@@ -402,20 +402,6 @@ impl MatchContext {
         }
         if others != 0 {
             self.slices.add_other(row, ts, others);
-        }
-    }
-
-    /// Looks at the call that ends.
-    fn watch_call(&mut self, watch: &mut Watch, sample: &Sample, ticks: i64, fell: &SampleCauses) {
-        let names = || {
-            let intervals = self.tree.intervals(sample.path);
-            let name = |at: u32| self.tallies[at as usize].name.clone();
-            intervals.into_iter().map(name).collect()
-        };
-        if let Some(place) = watch.wants(sample.path, sample.start, names) {
-            watch.take(place, sample, ticks, fell, |since| {
-                self.evidence.causes_in(since, sample.start).was_off()
-            });
         }
     }
 

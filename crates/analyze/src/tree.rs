@@ -35,7 +35,7 @@ impl Path {
         Self(node | alias_of << 16)
     }
 
-    fn node(self) -> u32 {
+    pub(crate) fn node(self) -> u32 {
         self.0 & 0xffff
     }
 

@@ -1,6 +1,5 @@
 //! What was known of single calls of some paths, while they are matched: a sample of the calls.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::evidence::SampleCauses;
@@ -8,7 +7,7 @@ use crate::sample::Sample;
 use crate::tree::Path;
 
 /// Most calls of a path that are looked at, and half of them the fewest where there were more.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 13;
 /// Spans directly inside a call that are told apart, by their intervals' numbers.
 pub(crate) const MOST_INSIDE: u32 = 128;
 /// Events directly inside a call whose numbers are kept.
@@ -172,12 +171,20 @@ fn number(ring: i32, start: i64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// Which of the wanted paths a node of the tree is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Unknown,
+    Unwanted,
+    Wanted(usize),
+}
+
 /// Collects calls of some paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     wanted: Arc<[Names]>,
-    /// Which of them each path is, once it is known.
-    place_of: HashMap<Path, Option<usize>>,
+    /// Which of them each node of the tree is, once it is known.
+    place_of: Vec<Place>,
     calls: Vec<Calls>,
     /// The ring of the next calls, and the span that ends.
     pub(crate) ring: i32,
@@ -209,12 +216,19 @@ impl Watch {
         start: i64,
         names: impl FnOnce() -> Names,
     ) -> Option<usize> {
-        let wanted = &self.wanted;
-        let place = (self.place_of.entry(path)).or_insert_with(|| {
+        let node = path.node() as usize;
+        if self.place_of.len() <= node {
+            self.place_of.resize(node + 1, Place::Unknown);
+        }
+        if let Place::Unknown = self.place_of[node] {
             let names = names();
-            wanted.iter().position(|path| *path == names)
-        });
-        (*place).filter(|&place| self.calls[place].takes(self.ring, start))
+            let place = self.wanted.iter().position(|path| *path == names);
+            self.place_of[node] = place.map_or(Place::Unwanted, Place::Wanted);
+        }
+        match self.place_of[node] {
+            Place::Wanted(place) => self.calls[place].takes(self.ring, start).then_some(place),
+            _ => None,
+        }
     }
 
     /// Takes the call that ends.

@@ -62,37 +62,43 @@ pub(super) fn is_confirmed(
     match split.by {
         By::Time { .. } => differs_by_blocks(samples, &logs_of, &sides, observed.values.len()),
         By::Kinds { .. } | By::Number { .. } => {
-            gain(sum) > OVER_SHIFTED * of_shifted(&off, &sides, above, &gain)
+            is_over_shifted(&off, &sides, above, gain(sum) / OVER_SHIFTED, &gain)
         }
     }
 }
 
-/// What the best of the shifted facts explains; infinite where too few of them are other facts.
-fn of_shifted(off: &[f64], sides: &[bool], above: f64, gain: &impl Fn(f64) -> f64) -> f64 {
+/// Whether no shifted fact explains as much as `most`; `false` also where too few of them are other
+/// facts.
+fn is_over_shifted(
+    off: &[f64],
+    sides: &[bool],
+    above: f64,
+    most: f64,
+    gain: &impl Fn(f64) -> f64,
+) -> bool {
     let n = off.len();
     let changes = sides.windows(2).filter(|two| two[0] != two[1]).count();
     if changes < FEWEST_CHANGES {
-        return f64::INFINITY;
+        return false;
     }
     let share = above / n as f64;
-    let (mut best, mut others) = (0.0_f64, 0);
+    let mut others = 0;
     for shift in (1..=SHIFTS).map(|i| i * n / (SHIFTS + 1)) {
-        let shifted = || sides[shift..].iter().chain(&sides[..shift]);
+        let shifted = sides[shift..].iter().chain(&sides[..shift]);
         let (mut sum, mut both) = (0.0, 0_usize);
-        for ((off, side), other) in off.iter().zip(sides).zip(shifted()) {
+        for ((off, side), other) in off.iter().zip(sides).zip(shifted) {
             sum += if *other { *off } else { 0.0 };
             both += usize::from(side & other);
         }
         let correlation = (both as f64 / n as f64 - share * share) / (share * (1.0 - share));
         if correlation.abs() < OTHER {
-            best = best.max(gain(sum));
+            if gain(sum) >= most {
+                return false;
+            }
             others += 1;
         }
     }
-    match others {
-        ..FEWEST_SHIFTS => f64::INFINITY,
-        _ => best,
-    }
+    others >= FEWEST_SHIFTS
 }
 
 /// Whether the means of the blocks before a time differ from those after it (Welch's t).
