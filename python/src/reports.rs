@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use pyo3::prelude::*;
-use undertick_document::{self as document, IntervalReport, PathReport};
+use undertick_document::{self as document, IntervalReport, PathReport, PathStates, StateReport};
 use undertick_report::{compare, html, terminal};
 use undertick_units::Estimate;
 
@@ -63,6 +63,94 @@ impl Report {
             .map(Batches::table)
             .map_err(|e| Error::new_err(e.to_string()))
     }
+
+    /// Returns one row for each state of a path, or of all paths.
+    #[pyo3(signature = (path))]
+    fn states(&self, path: Option<&str>) -> PyResult<Batches> {
+        states(&self.0, path)
+            .map(Batches::table)
+            .map_err(|e| Error::new_err(e.to_string()))
+    }
+}
+
+/// The names of each path, from the outermost span on, with `/` between them.
+fn whole_names(paths: &[PathReport]) -> Vec<String> {
+    // The path around one comes before it.
+    let mut whole: Vec<String> = Vec::with_capacity(paths.len());
+    for path in paths {
+        let around = path.parent.and_then(|parent| whole.get(parent as usize));
+        let here = match around {
+            Some(around) => format!("{around}/{}", path.name),
+            None => path.name.clone(),
+        };
+        whole.push(here);
+    }
+    whole
+}
+
+/// Returns the states of paths as columns, of one path or of all; an unknown value is null.
+fn states(
+    report: &document::Report,
+    path: Option<&str>,
+) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let whole = whole_names(&report.paths);
+    let name = |of: &PathStates| whole.get(of.path as usize).map_or("", String::as_str);
+    let wanted = (report.states.iter()).filter(|of| path.is_none_or(|path| path == name(of)));
+    let rows: Vec<(&PathStates, usize, &StateReport)> = wanted
+        .flat_map(|of| (of.states.iter().enumerate()).map(move |(at, state)| (of, at, state)))
+        .collect();
+    let strings = |of: &dyn Fn(&(&PathStates, usize, &StateReport)) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(of)))
+    };
+    let counts = |of: &dyn Fn(&(&PathStates, usize, &StateReport)) -> u64| -> ArrayRef {
+        let values = rows
+            .iter()
+            .map(|row| i64::try_from(of(row)).unwrap_or(i64::MAX));
+        Arc::new(Int64Array::from_iter_values(values))
+    };
+    let floats = |of: &dyn Fn(&StateReport) -> Option<f64>| -> ArrayRef {
+        Arc::new(
+            rows.iter()
+                .map(|(_, _, state)| of(state))
+                .collect::<Float64Array>(),
+        )
+    };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("path", strings(&|(of, ..)| name(of).to_owned())),
+        ("state", counts(&|(_, at, _)| *at as u64)),
+        (
+            "when",
+            strings(&|(.., state)| undertick_report::states::conditions(state)),
+        ),
+        ("share", floats(&|state| Some(state.share.value))),
+        ("share_lo", floats(&|state| state.share.interval.lo)),
+        ("share_hi", floats(&|state| state.share.interval.hi)),
+        (
+            "median_ns",
+            floats(&|state| Some(state.median.as_ref()?.value)),
+        ),
+        (
+            "median_lo_ns",
+            floats(&|state| state.median.as_ref()?.interval.lo),
+        ),
+        (
+            "median_hi_ns",
+            floats(&|state| state.median.as_ref()?.interval.hi),
+        ),
+        ("looked_at", counts(&|(of, ..)| of.looked_at)),
+        (
+            "explained",
+            Arc::new(
+                rows.iter()
+                    .map(|(of, ..)| Some(of.explained))
+                    .collect::<Float64Array>(),
+            ),
+        ),
+    ];
+    let nullable = |name: &str| name.ends_with("_ns") || name.starts_with("share_");
+    RecordBatch::try_from_iter_with_nullable(
+        (columns.into_iter()).map(|(name, column)| (name, column, nullable(name))),
+    )
 }
 
 /// Returns the paths of the call tree as columns; an unknown value is null.
@@ -76,16 +164,7 @@ fn tree(paths: &[PathReport]) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let floats = |of: fn(&PathReport) -> Option<f64>| -> ArrayRef {
         Arc::new(paths.iter().map(of).collect::<Float64Array>())
     };
-    // The path around one comes before it.
-    let mut whole: Vec<String> = Vec::with_capacity(paths.len());
-    for path in paths {
-        let around = path.parent.and_then(|parent| whole.get(parent as usize));
-        let here = match around {
-            Some(around) => format!("{around}/{}", path.name),
-            None => path.name.clone(),
-        };
-        whole.push(here);
-    }
+    let whole = whole_names(paths);
     let names = paths.iter().map(|path| path.name.as_str());
     let parents: Int64Array = paths.iter().map(|p| p.parent.map(i64::from)).collect();
     let columns: Vec<(&str, ArrayRef)> = vec![

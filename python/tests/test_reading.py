@@ -188,6 +188,44 @@ def test_the_call_tree_as_a_table(trace: undertick.Trace) -> None:
     assert frame["share"][0] == 1.0
 
 
+def test_states_as_a_table(trace: undertick.Trace) -> None:
+    document = json.loads(json.dumps(trace.report().document))
+    share = {
+        "value": 0.25,
+        "interval": [0.2, 0.3],
+        "level": 0.95,
+        "unit": "1",
+        "method": "of the test",
+        "n": 9,
+        "n_effective": 9.0,
+        "notes": [],
+    }
+    median = share | {"value": 10.0, "interval": [9.0, None], "unit": "ns"}
+    beside = {"fact": "beside", "of": "compactor", "is": True, "from": None, "below": None}
+    state = {"conditions": [beside], "share": share, "median": median}
+    unknown = state | {"conditions": [beside | {"is": False}], "median": None}
+    document["states"] = [{"path": 1, "looked_at": 9, "explained": 0.5, "states": [state, unknown]}]
+    report = undertick.Report.from_json(json.dumps(document))
+    first, second = pa.table(report.states()).to_pylist()
+    assert first == {
+        "path": "outer/inner",
+        "state": 0,
+        "when": 'beside "compactor"',
+        "share": 0.25,
+        "share_lo": 0.2,
+        "share_hi": 0.3,
+        "median_ns": 10.0,
+        "median_lo_ns": 9.0,
+        "median_hi_ns": None,
+        "looked_at": 9,
+        "explained": 0.5,
+    }
+    assert second["median_ns"] is None and second["state"] == 1
+    assert second["when"] == 'while "compactor" is off its CPU'
+    assert pl.DataFrame(report.states("outer/inner")).height == 2
+    assert pa.table(report.states("outer")).num_rows == 0
+
+
 def test_spans_one_by_one(trace: undertick.Trace) -> None:
     """Each span is paired as in a loop over the events."""
     open_since: dict[str, list[int]] = {"outer": [], "inner": []}

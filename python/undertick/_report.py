@@ -185,6 +185,19 @@ class Report(Mapping[str, Any]):
         """
         return self._native.tree()
 
+    def states(self, path: str | None = None) -> Batches:
+        """Returns what tells the short calls of a path from the long ones, one row for each state.
+
+        ``path`` is a path as in :meth:`tree`, e.g. ``"lookup/step"``; without it, all paths of which
+        something is known. A path without rows has none: nothing that was known of its calls tells
+        them apart. Columns ``path``, ``state`` (a number, 0 has most calls), ``when`` (what is true of
+        its calls, in words), ``share`` of the calls with ``share_lo`` and ``share_hi``, ``median_ns``
+        with ``median_lo_ns`` and ``median_hi_ns`` (null where unknown), ``looked_at`` (calls),
+        ``explained`` (share of the scatter of their logarithms that the states of the path explain).
+        What comes together with long calls need not make them long.
+        """
+        return self._native.states(path)
+
     @property
     def html(self) -> str:
         """A self-contained page, as ``undertick report --html`` writes it."""

@@ -7,7 +7,7 @@
 //! separate the calls.
 //!
 //! **Bounds.** At most [`MOST_PATHS`] paths and 2^14 calls of each; of a trace with more than
-//! [`MOST_ROWS`] rows, row groups spread evenly over it.
+//! twice [`MOST_ROWS`] rows, row groups spread evenly over it.
 
 mod facts;
 pub(crate) mod running;
@@ -16,9 +16,10 @@ pub(crate) mod watch;
 use std::sync::Arc;
 
 use undertick_document::{PathStates, Report};
-use undertick_estimate::states as estimate;
+use undertick_estimate::{proportion, states as estimate};
 use undertick_format::groups::Group;
 use undertick_format::read::Trace;
+use undertick_units::{Estimate, Interval};
 
 use crate::error::Failed;
 use crate::options::Options;
@@ -31,8 +32,8 @@ use watch::Names;
 const MOST_PATHS: usize = 16;
 /// Share of the time in spans from which a path is looked at.
 const WORTH: f64 = 0.01;
-/// Most rows that are read again.
-const MOST_ROWS: u64 = 1 << 23;
+/// Rows that are read again of a long trace; up to twice as many are read in full.
+const MOST_ROWS: u64 = 1 << 22;
 
 /// Adds to a report of this trace what tells the short calls of its paths from the long ones.
 /// `progress` receives the share done, 0 to 1.
@@ -75,6 +76,7 @@ pub fn add_states(
         .min()
         .unwrap_or(0);
     for (path, calls) in wanted.into_iter().zip(calls) {
+        let are_all = calls.are_all();
         let calls = calls.in_order();
         let facts = Facts::new(&about, &intervals, &events, &calls, first);
         let observed = facts.observed(clock.granularity_ticks * about.ns_per_tick);
@@ -84,12 +86,32 @@ pub fn add_states(
                 looked_at: calls.len() as u64,
                 explained: found.explained,
                 states: (found.states.into_iter())
-                    .map(|state| facts.tell(state))
+                    .map(|state| {
+                        let share = share(state.n, calls.len(), are_all, options.confidence);
+                        facts.tell(state, share)
+                    })
                     .collect(),
             });
         }
     }
     Ok(())
+}
+
+/// The share of `n` of the calls that were looked at; `are_all`: no others were made.
+fn share(n: usize, of: usize, are_all: bool, level: f64) -> Estimate {
+    let share = n as f64 / of.max(1) as f64;
+    let exact = Interval::new(share, share);
+    let chosen = proportion(n as u64, of as u64, level).map(|found| found.interval);
+    Estimate {
+        value: share,
+        interval: chosen.filter(|_| !are_all).unwrap_or(exact),
+        level,
+        unit: "1".to_owned(),
+        method: "share of the calls that were looked at".to_owned(),
+        n: of as u64,
+        n_effective: of as f64,
+        notes: Vec::new(),
+    }
 }
 
 /// The paths that take most of the time, those that take more first.
@@ -123,7 +145,7 @@ fn names(report: &Report, path: usize) -> Names {
 /// itself, because rows between them are missing.
 fn some(groups: &[Group]) -> Vec<Group> {
     let rows: u64 = groups.iter().map(|group| group.rows).sum();
-    let one_in = rows.div_ceil(MOST_ROWS).max(1);
+    let one_in = (rows / MOST_ROWS).max(1);
     if one_in == 1 {
         return groups.to_vec();
     }

@@ -220,10 +220,10 @@ fn a_child_tells_the_calls_around_it_apart() {
     );
     let share: f64 = (request.states.iter())
         .filter(|state| state.conditions[0].is == Some(true))
-        .map(|state| state.share)
+        .map(|state| state.share.value)
         .sum();
-    // 8000 requests: 0.4 within 5 standard deviations of 0.0055.
-    assert!((share - 0.4).abs() < 0.03, "{share}");
+    // 0.4 of 8000 requests, within 5 standard deviations of 0.0055, or of half of them.
+    assert!((share - 0.4).abs() < 0.04, "{share}");
     assert!(request.explained > 0.5, "{}", request.explained);
 }
 

@@ -23,8 +23,9 @@ pub struct PathStates {
 pub struct StateReport {
     /// What is true of them.
     pub conditions: Vec<StateCondition>,
-    /// Their share of all calls that were looked at.
-    pub share: f64,
+    /// Their share of all calls of the path. Its interval comes from the choice of the calls that were
+    /// looked at; it has no width where all were.
+    pub share: Estimate,
     /// Their median, ns, compensated; `null` where they lie in too few stretches of time.
     pub median: Option<Estimate>,
 }

@@ -91,8 +91,8 @@ pub enum Condition {
 pub struct State {
     /// What is true of them, the strongest first.
     pub conditions: Vec<Condition>,
-    /// Their share of all samples.
-    pub share: f64,
+    /// How many there are, of all samples.
+    pub n: usize,
     /// Their median, in the unit of the values; `None` where the blocks give it no interval.
     pub median: Option<Estimate>,
 }
@@ -133,12 +133,12 @@ pub fn states(observed: &Observed<'_>, level: f64, unit: &str) -> Option<States>
         .sum();
     let mut states: Vec<State> = (leaves.into_iter())
         .map(|leaf| State {
-            share: (leaf.proposing.len() + leaf.confirming.len()) as f64 / n as f64,
+            n: leaf.proposing.len() + leaf.confirming.len(),
             median: median::median(observed.values, &leaf.confirming, level, unit),
             conditions: leaf.conditions,
         })
         .collect();
-    states.sort_by(|a, b| b.share.total_cmp(&a.share));
+    states.sort_by_key(|state| std::cmp::Reverse(state.n));
     Some(States {
         states,
         explained: 1.0 - left / scatter,

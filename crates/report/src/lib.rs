@@ -37,7 +37,7 @@ pub mod plot;
 mod remarks;
 mod repeated;
 pub mod reproduce;
-mod states;
+pub mod states;
 pub mod survey;
 mod table;
 pub mod terminal;

@@ -1,6 +1,7 @@
 //! States in sentences: what tells the short calls of a path from the long ones.
 
 use undertick_document::{PathStates, StateCondition, StateFact, StateReport, figures};
+use undertick_units::Estimate;
 
 use crate::text::{clean, shorten};
 
@@ -28,7 +29,7 @@ pub(crate) fn sentence(path: &str, states: &PathStates) -> String {
                 true => "otherwise".to_owned(),
                 false => conditions(state),
             };
-            let share = figures::per_cent(state.share);
+            let share = share(&state.share);
             let of_calls = if at == 0 { " of calls" } else { "" };
             format!("{} {conditions} ({share}{of_calls})", median(state))
         });
@@ -43,6 +44,19 @@ pub(crate) fn sentence(path: &str, states: &PathStates) -> String {
     )
 }
 
+/// A share in two digits, or in those that are known.
+fn share(share: &Estimate) -> String {
+    let (short, known) = (
+        figures::per_cent(share.value),
+        figures::figure(share).value_and_unit(),
+    );
+    if known.len() < short.len() {
+        known
+    } else {
+        short
+    }
+}
+
 /// Whether there are two states, which one condition tells apart.
 fn complementary(states: &[StateReport]) -> bool {
     match states {
@@ -54,7 +68,9 @@ fn complementary(states: &[StateReport]) -> bool {
     }
 }
 
-fn conditions(state: &StateReport) -> String {
+/// What is true of the calls of a state, in words, e.g. `beside "compactor"`.
+#[must_use]
+pub fn conditions(state: &StateReport) -> String {
     let each: Vec<String> = state.conditions.iter().map(condition).collect();
     each.join(" and ")
 }

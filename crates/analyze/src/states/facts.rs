@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use undertick_document::{StateCondition, StateFact, StateReport};
 use undertick_estimate::states::{Condition, Fact, Observed, State};
 use undertick_format::manifest::Manifest;
+use undertick_units::{Estimate, Interval};
 
 use super::running::Running;
 use super::watch::{Call, MOST_INSIDE};
@@ -216,7 +217,7 @@ impl Facts {
     }
 
     /// A state in the words of the report.
-    pub(super) fn tell(&self, state: State) -> StateReport {
+    pub(super) fn tell(&self, state: State, share: Estimate) -> StateReport {
         let condition = |condition: Condition| match condition {
             Condition::Among { fact, kinds } => {
                 let word = &self.words[fact];
@@ -246,10 +247,19 @@ impl Facts {
         };
         StateReport {
             conditions: state.conditions.into_iter().map(condition).collect(),
-            share: state.share,
-            median: state.median,
+            share,
+            median: state.median.and_then(above_zero),
         }
     }
+}
+
+/// A median that a time can have: what was subtracted for recording may exceed a short span.
+fn above_zero(median: Estimate) -> Option<Estimate> {
+    let interval = Interval {
+        lo: median.interval.lo.map(|lo| lo.max(0.0)),
+        ..median.interval
+    };
+    (median.value >= 0.0).then_some(Estimate { interval, ..median })
 }
 
 fn about(word: &Word) -> StateCondition {

@@ -17,17 +17,21 @@ fn condition(fact: StateFact, of: &str) -> StateCondition {
 fn state(share: f64, median_ns: f64, conditions: Vec<StateCondition>) -> StateReport {
     StateReport {
         conditions,
-        share,
-        median: Some(Estimate {
-            value: median_ns,
-            interval: Interval::new(0.99 * median_ns, 1.01 * median_ns),
-            level: 0.95,
-            unit: "ns".to_owned(),
-            method: "order statistics over blocks of time".to_owned(),
-            n: 100,
-            n_effective: 100.0,
-            notes: Vec::new(),
-        }),
+        share: estimate(share, 0.01, "1"),
+        median: Some(estimate(median_ns, 0.01 * median_ns, "ns")),
+    }
+}
+
+fn estimate(value: f64, half: f64, unit: &str) -> Estimate {
+    Estimate {
+        value,
+        interval: Interval::new(value - half, value + half),
+        level: 0.95,
+        unit: unit.to_owned(),
+        method: "of the test".to_owned(),
+        n: 100,
+        n_effective: 100.0,
+        notes: Vec::new(),
     }
 }
 
