@@ -26,7 +26,7 @@ pub(crate) fn sentence(path: &str, states: &PathStates) -> String {
         .take(MOST)
         .map(|(state, at)| {
             let conditions = match is_pair && at == 1 {
-                true => "otherwise".to_owned(),
+                true => otherwise(&state.conditions[0]),
                 false => conditions(state),
             };
             let share = share(&state.share);
@@ -57,15 +57,26 @@ fn share(share: &Estimate) -> String {
     }
 }
 
-/// Whether there are two states, which one condition tells apart.
+/// Whether there are two states, which differ in whether one thing is so.
 fn complementary(states: &[StateReport]) -> bool {
     match states {
         [one, other] => match (&one.conditions[..], &other.conditions[..]) {
-            ([one], [other]) => one.fact == other.fact && one.fact != StateFact::Time,
+            ([one], [other]) => one.fact == other.fact && one.is.is_some() && other.is.is_some(),
             _ => false,
         },
         _ => false,
     }
+}
+
+/// The second of two such conditions.
+fn otherwise(condition: &StateCondition) -> String {
+    match (condition.fact, condition.is == Some(true)) {
+        (StateFact::With | StateFact::WithEvent, true) => "with it",
+        (StateFact::With | StateFact::WithEvent, false) => "without it",
+        (StateFact::Beside, true) => "beside it",
+        _ => "otherwise",
+    }
+    .to_owned()
 }
 
 /// What is true of the calls of a state, in words, e.g. `beside "compactor"`.

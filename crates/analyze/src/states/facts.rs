@@ -12,6 +12,8 @@ use super::watch::{Call, MOST_INSIDE};
 
 /// Most threads whose running beside a call is looked up.
 const MOST_THREADS: usize = 64;
+/// Most events inside calls that are told apart, the most frequent ones.
+const MOST_EVENTS: usize = 16;
 /// Share of the calls that carry a number, from which that number is a fact of them.
 const CARRY: f64 = 0.99;
 
@@ -162,7 +164,9 @@ impl Facts {
         for (event, _) in calls.iter().flat_map(|call| call.numbers.iter().flatten()) {
             *seen.entry(*event).or_default() += 1;
         }
-        for (event, n) in seen {
+        let mut seen: Vec<(u32, usize)> = seen.into_iter().collect();
+        seen.sort_by_key(|&(event, n)| (std::cmp::Reverse(n), event));
+        for (event, n) in seen.into_iter().take(MOST_EVENTS) {
             let Some(name) = events.get(event as usize) else {
                 continue;
             };

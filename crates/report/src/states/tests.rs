@@ -63,6 +63,32 @@ fn two_states_are_one_condition_and_otherwise() {
 }
 
 #[test]
+fn the_second_of_two_states_refers_to_the_first() {
+    let with = |is| StateCondition {
+        is: Some(is),
+        ..condition(StateFact::With, "flush")
+    };
+    let text = told(vec![
+        state(0.98, 1160.0, vec![with(false)]),
+        state(0.02, 5560.0, vec![with(true)]),
+    ]);
+    assert_eq!(
+        text,
+        "\"lookup/step\" takes 1.16 us without \"flush\" (98 % of calls), 5.56 us with it (2.0 %): 62 % of \
+         its scatter."
+    );
+    let after = |name: &str| StateCondition {
+        among: vec![name.to_owned()],
+        ..condition(StateFact::After, "")
+    };
+    let text = told(vec![
+        state(0.98, 3680.0, vec![after("insert")]),
+        state(0.02, 8150.0, vec![after("commit")]),
+    ]);
+    assert!(text.contains("8.15 us after \"commit\" (2.0 %)"), "{text}");
+}
+
+#[test]
 fn times_and_numbers_have_their_bounds() {
     let during = |from: Option<f64>, below| StateCondition {
         from,
