@@ -160,8 +160,10 @@ impl Soaked {
             .map_err(|e| format!("{trace}: {e}"))?;
         let manifest: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
         let number = |name: &str| manifest[name].as_u64().unwrap_or(u64::MAX);
-        // The first second is the start-up; each end is a tenth of the other seconds.
-        let steady = &seen[seen.len().min(1)..];
+        // Up to a second after the first ring is the start-up, which a busy machine may draw out; each
+        // end is a tenth of the other seconds.
+        let begun = seen.iter().position(|memory| memory.1 > 0);
+        let steady = &seen[begun.map_or(seen.len(), |begun| begun + 1)..];
         let tenth = (steady.len() / 10).max(1).min(steady.len());
         let (first, last) = (&steady[..tenth], &steady[steady.len() - tenth..]);
         let ends = |of: fn(&(u64, u64)) -> f64| {

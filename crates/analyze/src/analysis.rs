@@ -24,10 +24,10 @@ use crate::rules::rules;
 use crate::sampled;
 use crate::shard::{RingAccount, ShardResult, Worker};
 use crate::span_rows::SpanRows;
-use crate::states::watch::{Names as PathNames, Watch, Watched};
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
+use crate::watch::{Names as PathNames, Watch, Watched};
 
 /// One analysis of one trace. Feed every batch in the order of the trace, [`Analysis::passes`]
 /// times, and report the end of each pass.

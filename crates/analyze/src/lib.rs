@@ -83,6 +83,7 @@ mod timeline;
 mod tree;
 mod waiting;
 mod warnings;
+mod watch;
 
 pub use analysis::Analysis;
 pub use error::{Error, Failed};

@@ -22,11 +22,11 @@ use crate::rules::{Action, Rule, actions};
 use crate::sample::Sample;
 use crate::slices::Slices;
 use crate::span_rows::{Dropped, SpanRow, SpanRows};
-use crate::states::watch::Watch;
 use crate::table::Table;
 use crate::tally::{Dropping, Parent, Tally};
 use crate::tree::{Call, Path, Tree};
 use crate::waiting::Waiting;
+use crate::watch::Watch;
 
 /// Most last instants stored over all rings, 40 bytes each.
 pub(crate) const MOST_LASTS: usize = 1 << 22;

@@ -18,8 +18,8 @@ use crate::analysis::Analysis;
 use crate::error::Failed;
 use crate::options::Options;
 use crate::shard::{ShardResult, Worker};
-use crate::states::running::Running;
-use crate::states::watch::{Names, Watched};
+use crate::watch::running::Running;
+use crate::watch::{Names, Watched};
 
 /// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;

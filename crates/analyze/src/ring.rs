@@ -6,10 +6,10 @@ use crate::cells::UNSEEN;
 use crate::match_context::MatchContext;
 use crate::reading::{Ends, Inner, Reading};
 use crate::sample::{Sample, Sampling};
-use crate::states::watch::WatchedRing;
 use crate::strata::Begun;
 use crate::tally::Parent;
 use crate::tree::Path;
+use crate::watch::WatchedRing;
 
 /// Most open starts stored per ring (and per interval of a table). Deeper recursion, or starts
 /// that never end, push out the oldest half, which count as unmatched. Searching this many takes

@@ -19,11 +19,11 @@ use crate::palette_matcher::PaletteMatcher;
 use crate::perturbation::SectionsOf;
 use crate::ring::Ring;
 use crate::slices::Slices;
-use crate::states::watch::Watched;
 use crate::strata::Begun;
 use crate::table::Table;
 use crate::tally::{Parent, Tally};
 use crate::tree::TreeOf;
+use crate::watch::Watched;
 
 /// Most rings of a trace; each costs at least a few hundred bytes.
 const MOST_RINGS: usize = 1 << 20;

@@ -10,8 +10,6 @@
 //! twice [`MOST_ROWS`] rows, row groups spread evenly over it.
 
 mod facts;
-pub(crate) mod running;
-pub(crate) mod watch;
 
 use std::sync::Arc;
 
@@ -24,9 +22,9 @@ use undertick_units::{Estimate, Interval};
 use crate::error::Failed;
 use crate::options::Options;
 use crate::parallel::{available_cpus, watch};
+use crate::watch::running::Running;
+use crate::watch::{Calls, Names};
 use facts::Facts;
-use running::Running;
-use watch::Names;
 
 /// Most paths that are looked at.
 const MOST_PATHS: usize = 16;
@@ -72,9 +70,7 @@ pub fn add_states(
         ns_per_tick: clock.ns_per_tick(),
     };
     let (intervals, events, calls) = found.calls();
-    let first = (calls.iter().filter_map(watch::Calls::first))
-        .min()
-        .unwrap_or(0);
+    let first = (calls.iter().filter_map(Calls::first)).min().unwrap_or(0);
     for (path, calls) in wanted.into_iter().zip(calls) {
         let are_all = calls.are_all();
         let calls = calls.in_order();

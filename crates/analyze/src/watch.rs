@@ -1,5 +1,7 @@
 //! What was known of single calls of some paths, while they are matched: a sample of the calls.
 
+pub(crate) mod running;
+
 use std::sync::Arc;
 
 use crate::evidence::SampleCauses;
