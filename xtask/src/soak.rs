@@ -177,7 +177,7 @@ impl Soaked {
             lost: number("lost"),
             own: ends(|m| m.0 as f64),
             rings: ends(|m| m.1 as f64),
-            readings: seen.len(),
+            readings: steady.len(),
         })
     }
 
@@ -189,6 +189,9 @@ impl Soaked {
                 "{} were written, {} kept and {} lost",
                 self.written, self.kept, self.lost
             ));
+        }
+        if self.readings == 0 {
+            return Err("the recorder's memory was not seen with rings in it".to_owned());
         }
         let most = self.own.0 * (1.0 + MOST_GROWTH) + BLOCKS_KIB;
         if self.own.1 > most {

@@ -25,4 +25,9 @@ fn what_is_no_soak() {
     assert!(of(90, 10, 20_000.0).check().is_ok());
     assert!(of(90, 9, 20_000.0).check().is_err());
     assert!(of(100, 0, 30_000.0).check().is_err());
+    let unseen = Soaked {
+        readings: 0,
+        ..of(90, 10, 20_000.0)
+    };
+    assert!(unseen.check().is_err());
 }
