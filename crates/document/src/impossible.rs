@@ -9,7 +9,7 @@ use undertick_units::Estimate;
 
 use super::{
     Alternative, Compensation, FrequencyReport, Histogram, IntervalKind, IntervalReport, Mode,
-    PathReport, Report, SampleStatistics, Slowed, TraceSummary,
+    PathReport, PathStates, Report, SampleStatistics, Slowed, TraceSummary,
 };
 
 /// Number of clock steps below which a span is near the resolution: estimates of its quantiles may
@@ -38,6 +38,7 @@ pub fn without_impossible(mut report: Report) -> Report {
     }
     let near = NEAR_STEPS * report.trace.clock.granularity_ns.max(1.0);
     (report.paths.iter_mut()).for_each(|of| path(of, near));
+    report.states.retain_mut(PathStates::is_possible);
     let confidence = &mut report.settings.confidence;
     if !(*confidence > 0.0 && *confidence < 1.0) {
         *confidence = f64::NAN;

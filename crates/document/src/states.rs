@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
+use super::impossible::Must;
+
 /// The states of the calls of one path. Facts that were known of each call tell them apart, which
 /// does not make these facts the cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +18,20 @@ pub struct PathStates {
     pub explained: f64,
     /// The states, that with most calls first.
     pub states: Vec<StateReport>,
+}
+
+impl PathStates {
+    /// Takes the impossible figures out; returns whether anything is left.
+    pub(crate) fn is_possible(&mut self) -> bool {
+        self.states.retain_mut(|state| {
+            let is_time = |median: &mut Estimate| Must::NotNegative.judge(median).is_none();
+            state.median =
+                (state.median.take()).and_then(|mut median| is_time(&mut median).then_some(median));
+            let at_possible_times = state.conditions.iter().all(StateCondition::is_possible);
+            at_possible_times && Must::Share.judge(&mut state.share).is_none()
+        });
+        (0.0..=1.0).contains(&self.explained) && !self.states.is_empty()
+    }
 }
 
 /// Calls of which the same is true.
@@ -46,6 +62,14 @@ pub struct StateCondition {
     pub from: Option<f64>,
     /// What it is below, likewise.
     pub below: Option<f64>,
+}
+
+impl StateCondition {
+    /// Times count from the first event.
+    fn is_possible(&self) -> bool {
+        let mut bounds = [self.from, self.below].into_iter().flatten();
+        bounds.all(|bound| bound.is_finite() && (self.fact != StateFact::Time || bound >= 0.0))
+    }
 }
 
 /// Kinds of facts about a call.

@@ -126,7 +126,7 @@ fn at(ns: f64) -> String {
 fn number(number: f64) -> String {
     match number {
         n if n.fract() == 0.0 && (0.0..1e15).contains(&n) => figures::count(n as u64),
-        n => format!("{n}"),
+        n => format!("{n:.2e}"),
     }
 }
 

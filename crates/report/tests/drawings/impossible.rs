@@ -122,6 +122,16 @@ fn wrong(report: &Value) -> Vec<String> {
             found.push(format!("{name}: {what}"))
         });
     }
+    let states = report["states"].as_array().into_iter().flatten();
+    for state in states.flat_map(|of| of["states"].as_array().unwrap()) {
+        let share = at(state, "/share/value");
+        if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            found.push(format!("a state with the share {share:?}"));
+        }
+        if at(state, "/median/value").is_some_and(|median| median < 0.0) {
+            found.push("a state below 0".to_owned());
+        }
+    }
     for frequency in report["frequencies"].as_array().unwrap() {
         if at(frequency, "/per_second/value").is_some_and(|v| v < 0.0) {
             found.push("a rate below 0".to_owned());

@@ -71,7 +71,7 @@ pub fn hostile_throughout(report: &Report) -> Report {
             serde_json::Value::Object(fields) => {
                 for (_, field) in fields
                     .iter_mut()
-                    .filter(|(key, _)| !["kind", "reads", "scope"].contains(&key.as_str()))
+                    .filter(|(key, _)| !["kind", "reads", "scope", "fact"].contains(&key.as_str()))
                 {
                     poison(field);
                 }
