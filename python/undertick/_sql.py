@@ -125,8 +125,8 @@ def connect(path: str | os.PathLike[str], *, paths: bool = False) -> duckdb.Duck
 
     ``events`` (the program's events), ``points`` (its instants), ``spans`` (its spans),
     ``intervals`` (all intervals of a report), ``kernel`` (kernel events), ``names``, ``threads``
-    and ``manifest``; with ``paths=True`` also ``paths``, the call tree, for which the whole trace is
-    analysed. docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are
+    and ``manifest``; with ``paths=True`` also ``paths``, the call tree, and ``states``, what tells the
+    calls of its paths apart, for which the whole trace is analysed. docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are
     nanoseconds since the first row of the trace, ``took_ns`` nanoseconds (double).
 
     The views `spans` and `intervals` are missing, with a warning, where the trace has no spans and
@@ -142,9 +142,11 @@ def connect(path: str | os.PathLike[str], *, paths: bool = False) -> duckdb.Duck
     try:
         fill(connection, trace, where)
         if paths:
-            tree = trace.report().tree()  # by name in the query
+            report = trace.report()
+            tree, found = report.tree(), report.states()  # by name in the queries
             connection.execute("create table paths as select row_number() over () - 1 as id, * from tree")
-            del tree
+            connection.execute("create table states as select * from found")
+            del tree, found
     except duckdb.Error as error:
         raise _native.InputError(f"{trace.path}: {error}") from None
     return connection
@@ -216,7 +218,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="undertick sql",
         description="Answer a question about a trace in SQL, by DuckDB.",
-        epilog="views: spans, paths, points, events, intervals, kernel, names, threads, manifest; without a query "
+        epilog="views: spans, paths, states, points, events, intervals, kernel, names, threads, manifest; without a query "
         "their columns are shown. Example: undertick sql run.ut \"select name, count(*), avg(took_ns) from spans group by name\"",
     )
     parser.add_argument("trace", metavar="NAME.ut", help="trace directory, as made by `undertick record`")
@@ -229,7 +231,7 @@ def main(arguments: list[str]) -> int:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", RuntimeWarning)
             query = sys.stdin.read() if given.query == "-" else given.query
-            connection = connect(given.trace, paths=query is None or "paths" in query.lower())
+            connection = connect(given.trace, paths=query is None or any(view in query.lower() for view in ("paths", "states")))
         for one in said:
             print(f"undertick: note: {_native.shown_lines(str(one.message))}", file=sys.stderr)
     except _native.InputError as error:
@@ -241,7 +243,7 @@ def main(arguments: list[str]) -> int:
     if query is None:
         query = (
             "select table_name as view, string_agg(column_name || ' ' || lower(data_type), ', ' order by column_index)"
-            " as columns from duckdb_columns() where table_name in ('events', 'points', 'spans', 'paths', 'intervals',"
+            " as columns from duckdb_columns() where table_name in ('events', 'points', 'spans', 'paths', 'states', 'intervals',"
             " 'kernel', 'names', 'threads') group by view order by view"
         )
     try:

@@ -95,7 +95,8 @@ class Trace:
     def sql(self, *, paths: bool = False) -> duckdb.DuckDBPyConnection:
         """Returns a connection of DuckDB that has the rows as views: ``events``, ``points``,
         ``spans``, ``intervals``, ``kernel``, ``names``, ``threads``, ``manifest``, and with
-        ``paths=True`` the call tree, for which the whole trace is analysed (docs/book/sql.md).
+        ``paths=True`` the call tree (``paths``) and what tells the calls of its paths apart
+        (``states``), for which the whole trace is analysed (docs/book/sql.md).
 
         ``trace.sql().sql("select name, avg(took_ns) from spans group by name").show()``
         """
