@@ -210,7 +210,7 @@ def test_states_as_a_table(trace: undertick.Trace) -> None:
     assert first == {
         "path": "outer/inner",
         "state": 0,
-        "when": 'beside "compactor"',
+        "conditions": 'beside "compactor"',
         "share": 0.25,
         "share_lo": 0.2,
         "share_hi": 0.3,
@@ -221,7 +221,7 @@ def test_states_as_a_table(trace: undertick.Trace) -> None:
         "explained": 0.5,
     }
     assert second["median_ns"] is None and second["state"] == 1
-    assert second["when"] == 'while "compactor" is off its CPU'
+    assert second["conditions"] == 'while "compactor" is off its CPU'
     assert pl.DataFrame(report.states("outer/inner")).height == 2
     assert pa.table(report.states("outer")).num_rows == 0
 

@@ -275,7 +275,7 @@ def test_the_call_tree(trace: str) -> None:
     assert json.loads(answer.stdout)["columns"] == ["name", "calls"]
     columns = ask(trace)
     assert re.search(r"^paths +id bigint, path varchar, name varchar, parent bigint", columns.stdout, re.MULTILINE)
-    assert re.search(r"^states +path varchar, state bigint, when varchar, share double", columns.stdout, re.MULTILINE)
+    assert re.search(r"^states +path varchar, state bigint, conditions varchar, share double", columns.stdout, re.MULTILINE)
     # So few calls have no states.
     answer = ask(trace, 'select count(*) as n from states', "--json")
     assert json.loads(answer.stdout)["rows"] == [[0]], answer.stdout

@@ -190,7 +190,7 @@ class Report(Mapping[str, Any]):
 
         ``path`` is a path as in :meth:`tree`, e.g. ``"lookup/step"``; without it, all paths of which
         something is known. A path without rows has none: nothing that was known of its calls tells
-        them apart. Columns ``path``, ``state`` (a number, 0 has most calls), ``when`` (what is true of
+        them apart. Columns ``path``, ``state`` (a number, 0 has most calls), ``conditions`` (what is true of
         its calls, in words), ``share`` of the calls with ``share_lo`` and ``share_hi``, ``median_ns``
         with ``median_lo_ns`` and ``median_hi_ns`` (null where unknown), ``looked_at`` (calls),
         ``explained`` (share of the scatter of their logarithms that the states of the path explain).
