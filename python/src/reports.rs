@@ -119,7 +119,7 @@ fn states(
         ("path", strings(&|(of, ..)| name(of).to_owned())),
         ("state", counts(&|(_, at, _)| *at as u64)),
         (
-            "when",
+            "conditions",
             strings(&|(.., state)| undertick_report::states::conditions(state)),
         ),
         ("share", floats(&|state| Some(state.share.value))),
