@@ -260,6 +260,22 @@ fn two_causes_give_a_state_for_each_combination() {
 }
 
 #[test]
+fn what_lasts_for_too_few_blocks_is_no_state() {
+    // The last 2 of 64 blocks are slow, then the last 16.
+    for (last, has_states) in [(2, false), (16, true)] {
+        let mut samples = simulated(5, 6400, Cause::Nothing, Noise::LogNormal);
+        let from = 6400 - 100 * last;
+        samples.values[from..]
+            .iter_mut()
+            .for_each(|value| *value *= 3.0);
+        let found = samples.states();
+        assert_eq!(found.is_some(), has_states, "{last}: {found:#?}");
+        let states = found.iter().flat_map(|found| &found.states);
+        assert!(states.into_iter().all(|state| state.median.is_some()));
+    }
+}
+
+#[test]
 fn too_few_samples_or_none_that_scatter_have_no_states() {
     assert_eq!(
         simulated(1, 500, Cause::Caller, Noise::LogNormal).states(),

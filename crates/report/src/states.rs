@@ -38,7 +38,7 @@ pub(crate) fn sentence(path: &str, states: &PathStates) -> String {
         each.push(format!("{more} more states"));
     }
     format!(
-        "{path} takes {}: {} of its scatter.",
+        "{path} takes {}; that explains {} of its scatter.",
         each.join(", "),
         figures::per_cent(states.explained.clamp(0.0, 1.0))
     )

@@ -1,5 +1,6 @@
 //! Whether a proposed split holds in the blocks that did not propose it.
 
+use super::median::FEWEST_BLOCKS;
 use super::split::{By, Split};
 use super::{FEWEST_IN_STATE, Observed, block};
 
@@ -22,8 +23,6 @@ const FEWEST_CHANGES: usize = 8;
 const OVER_SHIFTED: f64 = 2.0;
 /// Standard errors by which the blocks of two times must differ.
 const TIMES_APART: f64 = 5.0;
-/// Fewest blocks of either time.
-const FEWEST_BLOCKS: usize = 3;
 
 /// Whether a split holds for these samples. `scatter`: the sum of squares of all samples of their
 /// blocks.
@@ -41,6 +40,17 @@ pub(super) fn is_confirmed(
     let n = logs_of.len() as f64;
     let above = sides.iter().filter(|side| **side).count();
     if above < FEWEST_IN_STATE || sides.len() - above < FEWEST_IN_STATE {
+        return false;
+    }
+    let blocks = |of: bool| {
+        let mut blocks: Vec<usize> = (samples.iter().zip(&sides))
+            .filter(|(_, side)| **side == of)
+            .map(|(&at, _)| block(at, observed.values.len()))
+            .collect();
+        blocks.dedup();
+        blocks.len()
+    };
+    if blocks(false) < FEWEST_BLOCKS || blocks(true) < FEWEST_BLOCKS {
         return false;
     }
     let mean = logs_of.iter().sum::<f64>() / n;

@@ -6,7 +6,7 @@ use super::block;
 use crate::long_run::student;
 
 /// Fewest blocks for an interval.
-const FEWEST_BLOCKS: usize = 4;
+pub(super) const FEWEST_BLOCKS: usize = 4;
 
 /// The median of these samples, with the interval that the scatter between their blocks gives
 /// (Woodruff 1952): the share below the median is a ratio of sums over blocks, and the values at

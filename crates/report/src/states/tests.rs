@@ -57,8 +57,8 @@ fn two_states_are_one_condition_and_otherwise() {
     ]);
     assert_eq!(
         text,
-        "\"lookup/step\" takes 1.77 us beside \"compress\" (59 % of calls), 3.53 us otherwise (41 %): \
-         62 % of its scatter."
+        "\"lookup/step\" takes 1.77 us beside \"compress\" (59 % of calls), 3.53 us otherwise (41 %); \
+         that explains 62 % of its scatter."
     );
 }
 
@@ -74,8 +74,8 @@ fn the_second_of_two_states_refers_to_the_first() {
     ]);
     assert_eq!(
         text,
-        "\"lookup/step\" takes 1.16 us without \"flush\" (98 % of calls), 5.56 us with it (2.0 %): 62 % of \
-         its scatter."
+        "\"lookup/step\" takes 1.16 us without \"flush\" (98 % of calls), 5.56 us with it (2.0 %); that \
+         explains 62 % of its scatter."
     );
     let after = |name: &str| StateCondition {
         among: vec![name.to_owned()],
@@ -106,7 +106,7 @@ fn times_and_numbers_have_their_bounds() {
     assert_eq!(
         text,
         "\"lookup/step\" takes 2.00 us until 1.250 s (50 % of calls), 1.00 us from 1.250 s on and where \
-         \"size\" is 4 096 or more (40 %): 62 % of its scatter."
+         \"size\" is 4 096 or more (40 %); that explains 62 % of its scatter."
     );
 }
 
@@ -135,5 +135,5 @@ fn names_are_shortened_cleaned_and_counted() {
         state(0.1, 100.0, vec![cpu])
     });
     let text = told(many.collect());
-    assert!(text.contains("on CPU 3 (10 %), 2 more states: "), "{text}");
+    assert!(text.contains("on CPU 3 (10 %), 2 more states; "), "{text}");
 }
