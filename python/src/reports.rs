@@ -59,7 +59,7 @@ impl Report {
 
     /// Returns one row for each path of the call tree.
     fn tree(&self) -> PyResult<Batches> {
-        tree(&self.0.paths)
+        tree(&self.0)
             .map(Batches::table)
             .map_err(|e| Error::new_err(e.to_string()))
     }
@@ -74,18 +74,9 @@ impl Report {
 }
 
 /// The names of each path, from the outermost span on, with `/` between them.
-fn whole_names(paths: &[PathReport]) -> Vec<String> {
-    // The path around one comes before it.
-    let mut whole: Vec<String> = Vec::with_capacity(paths.len());
-    for path in paths {
-        let around = path.parent.and_then(|parent| whole.get(parent as usize));
-        let here = match around {
-            Some(around) => format!("{around}/{}", path.name),
-            None => path.name.clone(),
-        };
-        whole.push(here);
-    }
-    whole
+fn whole_names(report: &document::Report) -> Vec<String> {
+    let names = |at| report.path_names(at).collect::<Vec<&str>>().join("/");
+    (0..report.paths.len()).map(names).collect()
 }
 
 /// Returns the states of paths as columns, of one path or of all; an unknown value is null.
@@ -93,7 +84,7 @@ fn states(
     report: &document::Report,
     path: Option<&str>,
 ) -> Result<RecordBatch, arrow_schema::ArrowError> {
-    let whole = whole_names(&report.paths);
+    let whole = whole_names(report);
     let name = |of: &PathStates| whole.get(of.path as usize).map_or("", String::as_str);
     let wanted = (report.states.iter()).filter(|of| path.is_none_or(|path| path == name(of)));
     let rows: Vec<(&PathStates, usize, &StateReport)> = wanted
@@ -154,7 +145,8 @@ fn states(
 }
 
 /// Returns the paths of the call tree as columns; an unknown value is null.
-fn tree(paths: &[PathReport]) -> Result<RecordBatch, arrow_schema::ArrowError> {
+fn tree(report: &document::Report) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let paths = &report.paths;
     let counts = |of: fn(&PathReport) -> u64| -> ArrayRef {
         let values = paths
             .iter()
@@ -164,7 +156,7 @@ fn tree(paths: &[PathReport]) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let floats = |of: fn(&PathReport) -> Option<f64>| -> ArrayRef {
         Arc::new(paths.iter().map(of).collect::<Float64Array>())
     };
-    let whole = whole_names(paths);
+    let whole = whole_names(report);
     let names = paths.iter().map(|path| path.name.as_str());
     let parents: Int64Array = paths.iter().map(|p| p.parent.map(i64::from)).collect();
     let columns: Vec<(&str, ArrayRef)> = vec![

@@ -126,8 +126,8 @@ def connect(path: str | os.PathLike[str], *, paths: bool = False) -> duckdb.Duck
     ``events`` (the program's events), ``points`` (its instants), ``spans`` (its spans),
     ``intervals`` (all intervals of a report), ``kernel`` (kernel events), ``names``, ``threads``
     and ``manifest``; with ``paths=True`` also ``paths``, the call tree, and ``states``, what tells the
-    calls of its paths apart, for which the whole trace is analysed. docs/book/sql.md has their columns and a cookbook. Times ``at_ns`` are
-    nanoseconds since the first row of the trace, ``took_ns`` nanoseconds (double).
+    calls of its paths apart, for which the whole trace is analysed. docs/book/sql.md has their columns
+    and a cookbook. Times ``at_ns`` are nanoseconds since the first row of the trace, ``took_ns`` nanoseconds (double).
 
     The views `spans` and `intervals` are missing, with a warning, where the trace has no spans and
     no temporary file can be written. Raises `Error` where DuckDB is not installed.

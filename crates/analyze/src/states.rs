@@ -6,7 +6,7 @@
 //! before it, what lay directly inside it. [`undertick_estimate::states`] finds which of these facts
 //! separate the calls.
 //!
-//! **Bounds.** At most [`MOST_PATHS`] paths and 2^14 calls of each; of a trace with more than
+//! **Bounds.** At most [`MOST_PATHS`] paths and 2^13 calls of each; of a trace with more than
 //! twice [`MOST_ROWS`] rows, row groups spread evenly over it.
 
 mod facts;
@@ -48,7 +48,8 @@ pub fn add_states(
     if wanted.is_empty() {
         return Ok(());
     }
-    let names: Arc<[Names]> = wanted.iter().map(|&path| names(report, path)).collect();
+    let names = |&path: &usize| report.path_names(path).map(str::to_owned).collect();
+    let names: Arc<[Names]> = wanted.iter().map(names).collect();
     let groups = some(&trace.groups()?);
     let mut running = Running::default();
     let found = watch(
@@ -65,15 +66,16 @@ pub fn add_states(
     running.settle();
     let clock = &trace.manifest.clock;
     let about = facts::About {
-        manifest: &trace.manifest,
         running: &running,
         ns_per_tick: clock.ns_per_tick(),
+        roles: facts::roles(&trace.manifest),
+        threads: facts::threads(&trace.manifest),
     };
     let (intervals, events, calls) = found.calls();
     let first = (calls.iter().filter_map(Calls::first)).min().unwrap_or(0);
     for (path, calls) in wanted.into_iter().zip(calls) {
-        let are_all = calls.are_all();
         let calls = calls.in_order();
+        let are_all = calls.len() as u64 == report.paths[path].calls;
         let facts = Facts::new(&about, &intervals, &events, &calls, first);
         let observed = facts.observed(clock.granularity_ticks * about.ns_per_tick);
         if let Some(found) = estimate::states(&observed, options.confidence, "ns") {
@@ -123,18 +125,6 @@ fn wanted(report: &Report) -> Vec<usize> {
     paths.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cmp(b)));
     paths.truncate(MOST_PATHS);
     paths
-}
-
-/// The names of a path, from the outermost on.
-fn names(report: &Report, path: usize) -> Names {
-    let mut names = Vec::new();
-    let mut at = Some(path);
-    while let Some(path) = at.and_then(|at| report.paths.get(at)) {
-        names.push(path.name.clone());
-        at = path.parent.map(|parent| parent as usize);
-    }
-    names.reverse();
-    names
 }
 
 /// The groups, or where they have too many rows, some of their row groups, spread evenly: each by

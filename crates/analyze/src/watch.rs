@@ -153,11 +153,6 @@ impl Calls {
         }
     }
 
-    /// Whether none was left out.
-    pub(crate) fn are_all(&self) -> bool {
-        self.shift == 0
-    }
-
     /// When the first of them began.
     pub(crate) fn first(&self) -> Option<i64> {
         self.calls.iter().map(|call| call.start).min()

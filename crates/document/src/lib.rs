@@ -75,6 +75,21 @@ pub struct Report {
     pub warnings: Vec<Warning>,
 }
 
+impl Report {
+    /// The names of the spans of a path, from the outermost on; none where there is no such path.
+    pub fn path_names(&self, at: usize) -> impl Iterator<Item = &str> {
+        let around = |&at: &usize| {
+            let outer = self.paths[at].parent? as usize;
+            // Each comes after the one around it; a document of others may say anything.
+            (outer < at).then_some(outer)
+        };
+        let here = (at < self.paths.len()).then_some(at);
+        let mut places: Vec<usize> = std::iter::successors(here, around).collect();
+        places.reverse();
+        (places.into_iter()).map(|at| self.paths[at].name.as_str())
+    }
+}
+
 /// How the analysis was configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {

@@ -32,6 +32,8 @@ const DEPTH: u32 = 3;
 /// Most of the sampled scatter that one sample may hold: it counts as this many standard
 /// deviations (of the middle) from the median.
 const FARTHEST: f64 = 8.0;
+/// Facts that are tried at a node, the best first.
+const MOST_TRIED: usize = 4;
 /// Time is chosen where it explains this many times what the best fact does: a fact says more.
 const TIME_OVER_FACT: f64 = 1.5;
 
@@ -240,7 +242,7 @@ impl Tree<'_> {
         let is_confirmed = |split: &Split| {
             confirm::is_confirmed(self.observed, self.logs, &node.confirming, split, scatter)
         };
-        let fact = facts.into_iter().take(4).find(is_confirmed);
+        let fact = facts.into_iter().take(MOST_TRIED).find(is_confirmed);
         let time = time.filter(|time| {
             let beside = fact.as_ref().map_or(0.0, |fact| fact.gain);
             time.gain > TIME_OVER_FACT * beside && is_confirmed(time)

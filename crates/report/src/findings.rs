@@ -234,14 +234,6 @@ fn quoted(name: &str) -> String {
 
 /// A path by its names, from the outermost to the innermost.
 fn path_name(report: &Report, at: usize) -> String {
-    let mut names = Vec::new();
-    let mut here = report.paths.get(at);
-    while let Some(path) = here {
-        names.push(path.name.as_str());
-        here = path
-            .parent
-            .and_then(|outer| report.paths.get(outer as usize));
-    }
-    names.reverse();
+    let names: Vec<&str> = report.path_names(at).collect();
     quoted(&names.join("/"))
 }

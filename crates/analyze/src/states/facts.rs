@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use undertick_document::{StateCondition, StateFact, StateReport};
+use undertick_document::{Must, StateCondition, StateFact, StateReport};
 use undertick_estimate::states::{Condition, Fact, Observed, State};
 use undertick_format::manifest::Manifest;
-use undertick_units::{Estimate, Interval};
+use undertick_units::Estimate;
 
 use crate::watch::running::Running;
 use crate::watch::{Call, MOST_INSIDE};
@@ -19,25 +19,26 @@ const CARRY: f64 = 0.99;
 
 /// What is known of the trace.
 pub(super) struct About<'a> {
-    pub(super) manifest: &'a Manifest,
     pub(super) running: &'a Running,
     pub(super) ns_per_tick: f64,
+    /// Names of threads, by their numbers.
+    pub(super) roles: HashMap<i32, String>,
+    /// Threads of rings.
+    pub(super) threads: HashMap<i32, i32>,
 }
 
-impl About<'_> {
-    /// Names of threads, by their numbers.
-    fn roles(&self) -> HashMap<i32, String> {
-        let threads = self.manifest.threads.iter();
-        threads
-            .map(|thread| (thread.tid, thread.name.clone()))
-            .collect()
-    }
+/// Names of threads, by their numbers.
+pub(super) fn roles(manifest: &Manifest) -> HashMap<i32, String> {
+    let threads = manifest.threads.iter();
+    threads
+        .map(|thread| (thread.tid, thread.name.clone()))
+        .collect()
+}
 
-    /// Threads of rings.
-    fn threads(&self) -> HashMap<i32, i32> {
-        let rings = self.manifest.rings.iter();
-        rings.map(|ring| (ring.ring, ring.tid)).collect()
-    }
+/// Threads of rings.
+pub(super) fn threads(manifest: &Manifest) -> HashMap<i32, i32> {
+    let rings = manifest.rings.iter();
+    rings.map(|ring| (ring.ring, ring.tid)).collect()
 }
 
 /// What a fact is about.
@@ -88,8 +89,8 @@ impl Facts {
         });
         all.whether(StateFact::Faulted, None, calls, |call| call.is_faulted);
         all.whether(StateFact::Resumed, None, calls, |call| call.is_resumed);
-        let (roles, threads) = (about.roles(), about.threads());
-        all.beside(about, &roles, &threads, calls);
+        let About { roles, threads, .. } = about;
+        all.beside(about, calls);
         all.among(StateFact::Thread, calls, |call| {
             let tid = threads.get(&call.ring)?;
             let name = roles.get(tid).cloned();
@@ -130,16 +131,15 @@ impl Facts {
         );
     }
 
-    /// A fact in words; calls of which it is not known are of a kind that is never named.
+    /// A fact in words, if it is known of all calls.
     fn among(&mut self, fact: StateFact, calls: &[Call], word: impl Fn(&Call) -> Option<String>) {
-        let words: Vec<Option<String>> = calls.iter().map(word).collect();
-        let kinds: BTreeSet<&String> = words.iter().flatten().collect();
-        let kinds: Vec<String> = kinds.into_iter().cloned().collect();
-        if words.iter().any(Option::is_none) {
+        let Some(words) = calls.iter().map(word).collect::<Option<Vec<String>>>() else {
             return;
-        }
+        };
+        let kinds: BTreeSet<&String> = words.iter().collect();
+        let kinds: Vec<String> = kinds.into_iter().cloned().collect();
         let place = |word: &String| kinds.partition_point(|kind| kind < word) as u32;
-        let places: Vec<u32> = words.iter().flatten().map(place).collect();
+        let places: Vec<u32> = words.iter().map(place).collect();
         self.add(
             Word {
                 fact,
@@ -181,7 +181,7 @@ impl Facts {
             if (n as f64) < CARRY * calls.len() as f64 {
                 continue;
             }
-            let mut numbers: Vec<f64> = calls
+            let numbers: Vec<f64> = calls
                 .iter()
                 .map(|call| number(call).unwrap_or(0.0))
                 .collect();
@@ -192,19 +192,14 @@ impl Facts {
                     of: Some(name.clone()),
                     kinds: Vec::new(),
                 });
-                self.facts.push(Fact::Number(std::mem::take(&mut numbers)));
+                self.facts.push(Fact::Number(numbers));
             }
         }
     }
 
     /// Which threads ran beside a call, by their names.
-    fn beside(
-        &mut self,
-        about: &About<'_>,
-        roles: &HashMap<i32, String>,
-        threads: &HashMap<i32, i32>,
-        calls: &[Call],
-    ) {
+    fn beside(&mut self, about: &About<'_>, calls: &[Call]) {
+        let About { roles, threads, .. } = about;
         let mut by_role: BTreeMap<&String, Vec<i32>> = BTreeMap::new();
         for tid in about.running.threads().take(MOST_THREADS) {
             if let Some(role) = roles.get(&tid) {
@@ -252,18 +247,11 @@ impl Facts {
         StateReport {
             conditions: state.conditions.into_iter().map(condition).collect(),
             share,
-            median: state.median.and_then(above_zero),
+            // What was subtracted for recording may exceed a short span.
+            median: (state.median)
+                .and_then(|mut ns| Must::NotNegative.judge(&mut ns).is_none().then_some(ns)),
         }
     }
-}
-
-/// A median that a time can have: what was subtracted for recording may exceed a short span.
-fn above_zero(median: Estimate) -> Option<Estimate> {
-    let interval = Interval {
-        lo: median.interval.lo.map(|lo| lo.max(0.0)),
-        ..median.interval
-    };
-    (median.value >= 0.0).then_some(Estimate { interval, ..median })
 }
 
 fn about(word: &Word) -> StateCondition {

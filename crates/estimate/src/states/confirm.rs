@@ -111,7 +111,8 @@ fn is_over_shifted(
     others >= FEWEST_SHIFTS
 }
 
-/// Whether the means of the blocks before a time differ from those after it (Welch's t).
+/// Whether the means of the blocks before a time differ from those after it (Welch's t); there
+/// are enough blocks of both.
 fn differs_by_blocks(samples: &[usize], logs: &[f64], sides: &[bool], n: usize) -> bool {
     let mut blocks: [Vec<(usize, f64, usize)>; 2] = [Vec::new(), Vec::new()];
     for ((&at, log), side) in samples.iter().zip(logs).zip(sides) {
@@ -130,12 +131,9 @@ fn differs_by_blocks(samples: &[usize], logs: &[f64], sides: &[bool], n: usize) 
         let n = means.len() as f64;
         let mean = means.iter().sum::<f64>() / n;
         let squares: f64 = means.iter().map(|one| (one - mean).powi(2)).sum();
-        (means.len() >= FEWEST_BLOCKS).then(|| (mean, squares / (n - 1.0) / n))
+        (mean, squares / (n - 1.0) / n)
     };
-    match (mean_and_error(&blocks[0]), mean_and_error(&blocks[1])) {
-        (Some((before, a)), Some((after, b))) => {
-            (after - before).abs() > TIMES_APART * (a + b).sqrt()
-        }
-        _ => false,
-    }
+    let (before, a) = mean_and_error(&blocks[0]);
+    let (after, b) = mean_and_error(&blocks[1]);
+    (after - before).abs() > TIMES_APART * (a + b).sqrt()
 }
