@@ -5,6 +5,7 @@
 //! this module they call only `points` directly.
 
 mod estimates;
+mod explanations;
 mod kernel;
 mod numbers;
 mod points;

@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use undertick_analyze::explain::explain;
 use undertick_analyze::spans::Spans;
 use undertick_analyze::{Failed, Options, Table};
 use undertick_format::{input, read};
 
+use crate::explanations::parts;
 use crate::reports::Report;
 use crate::streams::Batches;
 use crate::{Error, InputError};
@@ -71,6 +73,29 @@ impl Trace {
             Ok(report)
         })
         .map(Report::new)
+    }
+
+    /// Returns why the slowest calls of a path took longer than its typical one.
+    #[pyo3(signature = (path, slowest))]
+    fn explain(&self, py: Python<'_>, path: &str, slowest: usize) -> PyResult<Batches> {
+        let trace = Arc::clone(&self.trace);
+        let wanted = path.to_owned();
+        let (explanation, found) = waited(py, move || {
+            let options = Options::default();
+            let report = undertick_analyze::analyze(&trace, options.clone(), &mut |_| {})?;
+            let paths = report.paths_named(&wanted);
+            let explanation = explain(&trace, &options, &report, (&paths, slowest), &mut |_| {})?;
+            Ok((explanation, paths.len()))
+        })?;
+        if found != 1 {
+            return Err(InputError::new_err(match found {
+                0 => format!("no path {path:?} in this trace"),
+                n => format!("{path:?} is the end of {n} paths"),
+            }));
+        }
+        parts(&explanation)
+            .map(Batches::table)
+            .map_err(|e| Error::new_err(e.to_string()))
     }
 
     /// Returns the spans one by one.

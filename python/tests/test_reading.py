@@ -226,6 +226,28 @@ def test_states_as_a_table(trace: undertick.Trace) -> None:
     assert pa.table(report.states("outer")).num_rows == 0
 
 
+def test_slow_calls_in_parts(trace: undertick.Trace) -> None:
+    """The parts of a call sum to its excess, and the calls are those that the spans show."""
+    rows = pa.table(trace.explain("outer", slowest=5)).to_pylist()
+    calls = {row["call"]: row for row in rows}
+    assert sorted(calls) == [0, 1, 2, 3, 4]
+    for call, row in calls.items():
+        parts = sum(other["ns"] for other in rows if other["call"] == call)
+        assert parts == pytest.approx(row["excess_ns"], abs=1e-6)
+    spans = pa.table(trace.spans(cull="none", compensate="none")).to_pylist()
+    longest = sorted((s["ticks"] for s in spans if s["name"] == "outer"), reverse=True)[:5]
+    took = [calls[call]["took_ns"] for call in range(5)]
+    assert took == sorted(took, reverse=True)
+    # What recording costs is subtracted, which is far below a microsecond.
+    for ns, ticks in zip(took, longest):
+        assert 0 <= ticks * trace.ns_per_tick - ns < 1000
+    assert pl.DataFrame(trace.explain("inner")).height > 0  # its last name is clear
+    with pytest.raises(undertick.InputError, match="no path 'inne'|no path \"inne\""):
+        trace.explain("inne")
+    with pytest.raises(undertick.InputError):
+        trace.explain("outer", slowest=0)
+
+
 def test_spans_one_by_one(trace: undertick.Trace) -> None:
     """Each span is paired as in a loop over the events."""
     open_since: dict[str, list[int]] = {"outer": [], "inner": []}

@@ -73,6 +73,22 @@ class Trace:
         """
         return Report(self._native.report(_given(table), confidence, cull, compensate))
 
+    def explain(self, path: str, *, slowest: int = 20) -> Batches:
+        """Returns why the slowest calls of a path took longer than its typical one, as ``undertick
+        explain`` does: one row for each part of a call's excess, the slowest call first.
+
+        `path` has the names of the spans from the outermost on, e.g. ``"request/lookup"``, or its last
+        ones where that is clear. Columns ``call`` (0 is the slowest), ``start_ns`` (after the first
+        event), ``took_ns``, ``excess_ns`` (the sum of ``ns`` over the parts of the call), ``tid``,
+        ``thread``, ``cpu``, ``cause`` (``preempted``, ``waited``, ``child``, ..., see
+        docs/book/explain.md), ``of`` (who or what), ``words`` (both in words), ``ns``, ``n`` (how often
+        in this call) and ``typical_n`` (how often in the typical one). No rows: the path has fewer
+        than 20 calls. Raises `InputError` where `path` is no path, or the end of several.
+        """
+        if slowest < 1:
+            raise _native.InputError(f"slowest={slowest}: give a number from 1 on")
+        return self._native.explain(path, slowest)
+
     def spans(
         self,
         table: str | os.PathLike[str] | None = None,

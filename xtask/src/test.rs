@@ -127,6 +127,8 @@ pub fn all() -> Result<(), String> {
     let started = Instant::now();
     let mut count = Count::default();
     install::packages_and_tools();
+    // Downloads, mostly.
+    let python = std::thread::spawn(crate::python::interpreter);
     let programs = programs::build(&mut count);
     // This takes a minute that is mostly waiting.
     let soak = std::thread::spawn(|| vec![crate::soak::short()]);
@@ -134,32 +136,26 @@ pub fn all() -> Result<(), String> {
     count.step(lint::all(&mut skipped));
     count.skipped += skipped;
     steps(&mut count, joined("soak", soak));
-    programs.run(&mut count);
+    // These compare no times and need one CPU each; most test programs spend part of their time
+    // waiting.
+    let beside = counting(|count| {
+        steps(count, crate::card::all(false));
+        model(count);
+        nightly(count);
+    });
+    programs.run(&mut count, |count| joined_count(count, beside));
     headers::compilers(&mut count);
     headers::strict(&mut count);
     unedited(&mut count);
     headers::aarch64(&mut count);
-    let python = wheel(&mut count);
-    outside_readers(&mut count);
-    // The next steps compare no times and need one CPU each.
-    let beside = std::thread::spawn(|| {
-        let mut count = Count::default();
-        steps(&mut count, crate::card::all(false));
-        model(&mut count);
-        nightly(&mut count);
-        count
-    });
+    let python = wheel(&mut count, python.join().ok().flatten());
+    let beside = counting(outside_readers);
     if let Some(python) = python {
         package(&mut count, &python);
     }
     steps(&mut count, exchanges());
     steps(&mut count, crate::book::all());
-    match beside.join() {
-        Ok(beside) => count.with(beside),
-        Err(_) => count.step(Err(
-            "the thread of the event card and the memory models panicked".into(),
-        )),
-    }
+    joined_count(&mut count, beside);
     println!("\nwhat took longest, seconds:");
     for line in slowest(12) {
         println!("{line}");
@@ -190,8 +186,8 @@ fn unedited(count: &mut Count) {
 }
 
 /// Builds the Python package's wheel; returns the interpreter that has it, for [`package`].
-fn wheel(count: &mut Count) -> Option<String> {
-    let Some(python) = crate::python::interpreter() else {
+fn wheel(count: &mut Count, python: Option<String>) -> Option<String> {
+    let Some(python) = python else {
         count.skip("no Python with the packages that the tests of the Python package need");
         return None;
     };
@@ -217,6 +213,23 @@ fn package(count: &mut Count, python: &str) {
         true
     });
     count.add([passed, failed, skipped], failures, result);
+}
+
+/// A parallel thread that runs tests.
+fn counting(work: impl FnOnce(&mut Count) + Send + 'static) -> std::thread::JoinHandle<Count> {
+    std::thread::spawn(|| {
+        let mut count = Count::default();
+        work(&mut count);
+        count
+    })
+}
+
+/// Waits for such a thread, and adds what it counted.
+fn joined_count(count: &mut Count, thread: std::thread::JoinHandle<Count>) {
+    match thread.join() {
+        Ok(beside) => count.with(beside),
+        Err(_) => count.step(Err("a thread of tests panicked".into())),
+    }
 }
 
 /// The steps that a parallel thread has run.

@@ -27,7 +27,7 @@ use crate::span_rows::SpanRows;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
-use crate::watch::{Names as PathNames, Watch, Watched};
+use crate::watch::{Wanted, Watch, Watched};
 
 /// One analysis of one trace. Feed every batch in the order of the trace, [`Analysis::passes`]
 /// times, and report the end of each pass.
@@ -200,13 +200,14 @@ impl Analysis {
     }
 
     /// Looks at calls of these paths in the next pass.
-    pub(crate) fn watch(&mut self, wanted: Arc<[PathNames]>) {
+    pub(crate) fn watch(&mut self, wanted: Wanted) {
         self.known.watch = Some(Box::new(Watch::new(wanted)));
     }
 
-    /// The calls that were looked at.
-    pub(crate) fn watched(self) -> Watched {
-        self.watched
+    /// The calls that were looked at, the kernel's rows, and the time of the first event.
+    pub(crate) fn watched(self) -> (Watched, Evidence, i64) {
+        let first = self.span.map_or(0, |(first, _)| first);
+        (self.watched, self.known.evidence, first)
     }
 
     /// The stretch of the trace in which samples took longest; `None` without events.

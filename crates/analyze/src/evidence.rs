@@ -1,6 +1,7 @@
 //! Disturbances of a thread while it was measured, from the kernel's events.
 
 mod cause;
+mod pieces;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -288,6 +289,11 @@ impl Evidence {
                 threads.len() - 1
             });
         &mut threads[place]
+    }
+
+    /// Bound on the error of the kernel's times against the program's, ticks.
+    pub(crate) fn error(&self) -> i64 {
+        self.error
     }
 
     /// Whether any row says something of a thread.

@@ -46,6 +46,7 @@ mod columns;
 mod cost;
 mod error;
 mod evidence;
+pub mod explain;
 mod fast_path;
 pub mod hosts;
 mod kinds;

@@ -1,6 +1,5 @@
 //! Analyses a whole trace, on all available CPUs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,11 +14,11 @@ use undertick_format::read::Trace;
 use crate::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 
 use crate::analysis::Analysis;
-use crate::error::Failed;
+use crate::error::{Error, Failed};
+use crate::evidence::Evidence;
 use crate::options::Options;
 use crate::shard::{ShardResult, Worker};
-use crate::watch::running::Running;
-use crate::watch::{Names, Watched};
+use crate::watch::{Wanted, Watched};
 
 /// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;
@@ -182,22 +181,23 @@ pub(crate) fn passes(
 }
 
 /// Looks at calls of some paths: reads these groups of the trace once. The rows of the kernel are also
-/// passed to `running`. `None` if these options need the trace read more than once.
+/// passed to `kernel`. Returns the calls, the kernel's rows and the time of the first event that was
+/// read; `None` if these options need the trace read more than once.
 pub(crate) fn watch(
     trace: &Trace,
     options: &Options,
-    (wanted, groups): (Arc<[Names]>, &[Group]),
+    (wanted, groups): (Wanted, &[Group]),
     cpus: usize,
-    running: &mut Running,
+    kernel: &mut dyn FnMut(&RecordBatch) -> Result<(), Error>,
     progress: &mut dyn FnMut(f64),
-) -> Result<Option<Watched>, Failed> {
+) -> Result<Option<(Watched, Evidence, i64)>, Failed> {
     let mut analysis = Analysis::new(&trace.manifest, options.clone())?;
     if analysis.passes() > 1 {
         return Ok(None);
     }
     for batch in trace.kernel_batches()? {
         let batch = batch?;
-        running.take(&batch)?;
+        kernel(&batch)?;
         analysis.push(&batch)?;
     }
     analysis.watch(wanted);

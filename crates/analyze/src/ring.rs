@@ -236,9 +236,10 @@ impl Ring {
         }
         let sample = self.stack[at].sample(end, self.counts);
         self.stack.truncate(at);
-        if let Some(watch) = &mut context.watch {
-            watch.ring = self.id;
-            watch.ending = (self.watched).end(sample.path, sample.start, interval, end.ts);
+        if context.watch.is_some() {
+            let ticks = context.explained_ticks(&sample, end.ts);
+            let begun = (self.watched).end(sample.path, sample.start, interval, end.ts, ticks);
+            context.watch_end(self.id, begun);
         }
         context.note_depth(at);
         let parent = self

@@ -9,7 +9,7 @@
 //! **Bounds.** At most [`MOST_PATHS`] paths and 2^13 calls of each; of a trace with more than
 //! twice [`MOST_ROWS`] rows, row groups spread evenly over it.
 
-mod facts;
+pub(crate) mod facts;
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::error::Failed;
 use crate::options::Options;
 use crate::parallel::{available_cpus, watch};
 use crate::watch::running::Running;
-use crate::watch::{Calls, Names};
+use crate::watch::{Names, Wanted};
 use facts::Facts;
 
 /// Most paths that are looked at.
@@ -49,18 +49,18 @@ pub fn add_states(
         return Ok(());
     }
     let names = |&path: &usize| report.path_names(path).map(str::to_owned).collect();
-    let names: Arc<[Names]> = wanted.iter().map(names).collect();
+    let paths: Arc<[Names]> = wanted.iter().map(names).collect();
     let groups = some(&trace.groups()?);
     let mut running = Running::default();
     let found = watch(
         trace,
         options,
-        (names, &groups),
+        (Wanted { paths, slowest: 0 }, &groups),
         available_cpus(),
-        &mut running,
+        &mut |rows| running.take(rows),
         progress,
     )?;
-    let Some(found) = found else {
+    let Some((found, _, first)) = found else {
         return Ok(());
     };
     running.settle();
@@ -72,7 +72,6 @@ pub fn add_states(
         threads: facts::threads(&trace.manifest),
     };
     let (intervals, events, calls) = found.calls();
-    let first = (calls.iter().filter_map(Calls::first)).min().unwrap_or(0);
     for (path, calls) in wanted.into_iter().zip(calls) {
         let calls = calls.in_order();
         let are_all = calls.len() as u64 == report.paths[path].calls;

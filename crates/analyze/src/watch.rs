@@ -1,5 +1,6 @@
 //! What was known of single calls of some paths, while they are matched: a sample of the calls.
 
+pub(crate) mod detail;
 pub(crate) mod running;
 
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use crate::evidence::SampleCauses;
 use crate::sample::Sample;
 use crate::tree::Path;
+use detail::{Detail, Inside, Slowest};
 
 /// Most calls of a path that are looked at, and half of them the fewest where there were more.
 const MOST: usize = 1 << 13;
@@ -33,6 +35,8 @@ pub(crate) struct Begun {
     last_inside: Option<u32>,
     /// Bit `i`: a span of interval `i` was directly inside it.
     inside: u128,
+    /// The spans directly inside it by interval, where calls are to be explained.
+    spans: Vec<Inside>,
     numbers: [Option<(u32, i64)>; NUMBERS],
 }
 
@@ -61,6 +65,7 @@ impl WatchedRing {
                 after,
                 last_inside: None,
                 inside: 0,
+                spans: Vec::new(),
                 numbers: [None; NUMBERS],
             });
         }
@@ -68,8 +73,15 @@ impl WatchedRing {
     }
 
     /// The span of `interval` that began at `start` ends; whatever began inside it and did not end
-    /// is forgotten.
-    pub(crate) fn end(&mut self, path: Path, start: i64, interval: u32, ts: i64) -> Option<Begun> {
+    /// is forgotten. `ticks`: its time on the CPU, where calls are to be explained.
+    pub(crate) fn end(
+        &mut self,
+        path: Path,
+        start: i64,
+        interval: u32,
+        ts: i64,
+        ticks: Option<i64>,
+    ) -> Option<Begun> {
         self.last = ts;
         let is_it = |begun: &Begun| begun.start == start && begun.path == path;
         let at = self.open.iter().rposition(is_it)?;
@@ -80,6 +92,9 @@ impl WatchedRing {
                 outer.last_inside = Some(interval);
                 if interval < MOST_INSIDE {
                     outer.inside |= 1 << interval;
+                }
+                if let Some(ticks) = ticks {
+                    detail::add(&mut outer.spans, interval, ticks);
                 }
             }
             None => self.last_outside = Some(interval),
@@ -102,7 +117,7 @@ impl WatchedRing {
 }
 
 /// A call of a watched path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) ring: i32,
     pub(crate) start: i64,
@@ -113,6 +128,28 @@ pub(crate) struct Call {
     pub(crate) numbers: [Option<(u32, i64)>; NUMBERS],
     pub(crate) is_faulted: bool,
     pub(crate) is_resumed: bool,
+    /// What explains it, where calls are to be explained.
+    pub(crate) detail: Option<Box<Detail>>,
+}
+
+impl Call {
+    /// Replaces the numbers of intervals and events by others.
+    fn renumber(&mut self, intervals: &[u32], events: &[u32]) {
+        let of = |interval: u32| intervals.get(interval as usize).copied();
+        self.after = self.after.and_then(of);
+        let inside = (0..MOST_INSIDE).filter(|bit| self.inside >> bit & 1 == 1);
+        self.inside = inside
+            .filter_map(of)
+            .filter(|&interval| interval < MOST_INSIDE)
+            .fold(0, |all, interval| all | 1 << interval);
+        for number in &mut self.numbers {
+            *number = number
+                .and_then(|(event, number)| Some((events.get(event as usize).copied()?, number)));
+        }
+        for inside in self.detail.iter_mut().flat_map(|detail| &mut detail.inside) {
+            inside.interval = of(inside.interval).unwrap_or(inside.interval);
+        }
+    }
 }
 
 /// Calls of one path: those whose number, made of when they began, is divisible by a power of two.
@@ -153,11 +190,6 @@ impl Calls {
         }
     }
 
-    /// When the first of them began.
-    pub(crate) fn first(&self) -> Option<i64> {
-        self.calls.iter().map(|call| call.start).min()
-    }
-
     /// The calls in the order in which they began.
     pub(crate) fn in_order(mut self) -> Vec<Call> {
         self.calls.sort_by_key(|call| (call.start, call.ring));
@@ -181,13 +213,24 @@ enum Place {
     Wanted(usize),
 }
 
+/// Which calls are wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// The paths.
+    pub(crate) paths: Arc<[Names]>,
+    /// How many of the slowest of each are wanted beside a sample of all; with one or more, calls
+    /// have details, and calls that are in no figure are wanted, too.
+    pub(crate) slowest: usize,
+}
+
 /// Collects calls of some paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
-    wanted: Arc<[Names]>,
+    wanted: Wanted,
     /// Which of them each node of the tree is, once it is known.
     place_of: Vec<Place>,
     calls: Vec<Calls>,
+    slowest: Vec<Slowest>,
     /// The ring of the next calls, and the span that ends.
     pub(crate) ring: i32,
     pub(crate) ending: Option<Begun>,
@@ -200,65 +243,94 @@ pub(crate) struct Watched {
     pub(crate) intervals: Vec<String>,
     pub(crate) events: Vec<String>,
     calls: Vec<Calls>,
+    slowest: Vec<Slowest>,
+}
+
+/// A call that ends, as the matcher found it.
+pub(crate) struct Ended<'a> {
+    pub(crate) sample: &'a Sample,
+    /// Its time, compensated and without that of disturbances, ticks.
+    pub(crate) ticks: i64,
+    /// From its begin to its end, compensated, ticks.
+    pub(crate) elapsed: i64,
+    pub(crate) end: i64,
+    pub(crate) fell: &'a SampleCauses,
+    pub(crate) is_kept: bool,
 }
 
 impl Watch {
-    pub(crate) fn new(wanted: Arc<[Names]>) -> Self {
+    pub(crate) fn new(wanted: Wanted) -> Self {
         Self {
-            calls: vec![Calls::default(); wanted.len()],
+            calls: vec![Calls::default(); wanted.paths.len()],
+            slowest: vec![Slowest::new(wanted.slowest); wanted.paths.len()],
             wanted,
             ..Self::default()
         }
     }
 
-    /// Whether the call that began at `start` is looked at; `names` gives the names of its path.
-    pub(crate) fn wants(
-        &mut self,
-        path: Path,
-        start: i64,
-        names: impl FnOnce() -> Names,
-    ) -> Option<usize> {
+    /// Whether calls are to be explained.
+    pub(crate) fn explains(&self) -> bool {
+        self.wanted.slowest > 0
+    }
+
+    /// The place of the path among those that are watched; `names` gives the names of its spans.
+    pub(crate) fn place(&mut self, path: Path, names: impl FnOnce() -> Names) -> Option<usize> {
         let node = path.node() as usize;
         if self.place_of.len() <= node {
             self.place_of.resize(node + 1, Place::Unknown);
         }
         if let Place::Unknown = self.place_of[node] {
             let names = names();
-            let place = self.wanted.iter().position(|path| *path == names);
+            let place = self.wanted.paths.iter().position(|path| *path == names);
             self.place_of[node] = place.map_or(Place::Unwanted, Place::Wanted);
         }
         match self.place_of[node] {
-            Place::Wanted(place) => self.calls[place].takes(self.ring, start).then_some(place),
+            Place::Wanted(place) => Some(place),
             _ => None,
         }
+    }
+
+    /// Whether the call that began at `start` and took `elapsed` is looked at.
+    pub(crate) fn wants(&self, place: usize, start: i64, elapsed: i64) -> bool {
+        self.calls[place].takes(self.ring, start) || self.slowest[place].takes(elapsed)
     }
 
     /// Takes the call that ends.
     pub(crate) fn take(
         &mut self,
         place: usize,
-        sample: &Sample,
-        ticks: i64,
-        fell: &SampleCauses,
+        ended: &Ended<'_>,
         was_off_since: impl FnOnce(i64) -> bool,
     ) {
-        let Some(begun) = self
-            .ending
-            .take()
-            .filter(|begun| begun.start == sample.start)
-        else {
+        let (sample, fell) = (ended.sample, ended.fell);
+        let begun = (self.ending.take()).filter(|begun| begun.start == sample.start);
+        let Some(begun) = begun else {
             return;
         };
-        self.calls[place].push(Call {
+        let detail = self.explains().then(|| {
+            Box::new(Detail {
+                elapsed: ended.elapsed,
+                end: ended.end,
+                inside: begun.spans,
+                is_unseen: sample.hit && !fell.was_off(),
+                is_kept: ended.is_kept,
+            })
+        });
+        let call = Call {
             ring: self.ring,
             start: sample.start,
-            ticks,
+            ticks: ended.ticks,
             after: begun.after,
             inside: begun.inside,
             numbers: begun.numbers,
             is_faulted: fell.has_fault(),
             is_resumed: was_off_since(begun.before),
-        });
+            detail,
+        };
+        if self.explains() {
+            self.slowest[place].push(call.clone());
+        }
+        self.calls[place].push(call);
     }
 
     pub(crate) fn finish(self, intervals: Vec<String>, events: Vec<String>) -> Watched {
@@ -266,6 +338,7 @@ impl Watch {
             intervals,
             events,
             calls: self.calls,
+            slowest: self.slowest,
         }
     }
 }
@@ -287,23 +360,25 @@ impl Watched {
         let intervals = here(&mut self.intervals, other.intervals);
         let events = here(&mut self.events, other.events);
         self.calls.resize_with(other.calls.len(), Calls::default);
+        self.slowest
+            .resize_with(other.slowest.len(), Slowest::default);
         for (ours, mut theirs) in self.calls.iter_mut().zip(other.calls) {
-            for call in &mut theirs.calls {
-                let of = |interval: u32| intervals.get(interval as usize).copied();
-                call.after = call.after.and_then(of);
-                let inside = (0..MOST_INSIDE).filter(|bit| call.inside >> bit & 1 == 1);
-                call.inside = inside
-                    .filter_map(of)
-                    .filter(|&interval| interval < MOST_INSIDE)
-                    .fold(0, |all, interval| all | 1 << interval);
-                for number in &mut call.numbers {
-                    *number = number.and_then(|(event, number)| {
-                        Some((events.get(event as usize).copied()?, number))
-                    });
-                }
-            }
+            let calls = theirs.calls.iter_mut();
+            calls.for_each(|call| call.renumber(&intervals, &events));
             ours.append(theirs);
         }
+        for (ours, mut theirs) in self.slowest.iter_mut().zip(other.slowest) {
+            theirs
+                .each()
+                .for_each(|call| call.renumber(&intervals, &events));
+            ours.append(theirs);
+        }
+    }
+
+    /// The slowest calls of each wanted path, once.
+    pub(crate) fn take_slowest(&mut self) -> Vec<Vec<Call>> {
+        let slowest = std::mem::take(&mut self.slowest);
+        slowest.into_iter().map(Slowest::calls).collect()
     }
 
     /// The calls of each wanted path.

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use undertick_analyze::{Options, add_states, analyze};
 use undertick_document::{PathStates, Report, StateCondition, StateFact};
-use undertick_format::manifest::{Clock, Host, Name};
 use undertick_format::read::Trace;
-use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
-use undertick_ring::{DeschedFlag, Kind, Record};
+use undertick_record::synthetic::SyntheticRing;
+use undertick_ring::Kind;
+
+mod support;
+
+use support::made::{self, Thread};
 
 const NAMES: [&str; 7] = ["request", "fill", "parse", "size", "turn", "even", "late"];
 const REQUEST: u16 = 1;
@@ -20,54 +23,6 @@ const LATE: u16 = 7;
 
 /// When `late` begins to take longer.
 const CHANGES: i64 = 20_000_000;
-
-/// One thread's records; a tick is a nanosecond.
-struct Thread {
-    records: Vec<Record>,
-    now: i64,
-    chance: u64,
-}
-
-impl Thread {
-    fn new(seed: u64) -> Self {
-        Self {
-            records: Vec::new(),
-            now: 1_000,
-            chance: seed,
-        }
-    }
-
-    /// A number from 0 to 1 (the high bits of a linear congruential generator).
-    fn uniform(&mut self) -> f64 {
-        self.chance = (self.chance)
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.chance >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn record(&mut self, event: u16, kind: Kind, payload: u32) {
-        self.records.push(Record {
-            ts: self.now as u64,
-            payload,
-            event,
-            cpu: 0,
-            kind,
-            descheduled: DeschedFlag::No,
-        });
-        self.now += 20;
-    }
-
-    /// Time passes: `ns` in the mean, and 10 % more or less.
-    fn spend(&mut self, ns: f64) {
-        self.now += (ns * (0.9 + 0.2 * self.uniform())) as i64;
-    }
-
-    fn span(&mut self, event: u16, ns: f64) {
-        self.record(event, Kind::Begin, 0);
-        self.spend(ns);
-        self.record(event, Kind::End, 0);
-    }
-}
 
 /// Requests of which 40 % fill something; what they parse takes longer from a size on; one thread
 /// is slower than the other at the same; something that gets slower in both threads at one time; and
@@ -96,50 +51,14 @@ fn threads(turns: usize) -> Vec<SyntheticRing> {
             let scatter = if thread.uniform() < 0.5 { 1.0 } else { 2.0 };
             thread.span(EVEN, 1_500.0 * scatter);
         }
-        SyntheticRing {
-            pid: 1,
-            tid,
-            name: name.to_owned(),
-            records: thread.records,
-            true_ns: Vec::new(),
-        }
+        thread.ring(tid, name)
     };
     vec![thread(7, "reader", 1_000.0), thread(8, "writer", 4_000.0)]
 }
 
 fn reported(dir: &Path, turns: usize) -> Report {
     let path = dir.join("t.ut");
-    let names = NAMES.iter().zip(1..).map(|(name, event)| Name {
-        pid: None,
-        event,
-        name: (*name).to_owned(),
-    });
-    let made = SyntheticTrace {
-        host: Host {
-            name: "made".into(),
-            kernel: "none".into(),
-            arch: "none".into(),
-            cpus: 2,
-            cpu_model: "none".into(),
-        },
-        command: vec!["made".into()],
-        clock: Clock {
-            name: "ns".into(),
-            ticks_per_second_numerator: 1_000_000_000,
-            ticks_per_second_denominator: 1,
-            rate_source: "made".into(),
-            rate_error_ppb: 0.0,
-            granularity_ticks: 1.0,
-            read_cost_ns_median: 0.0,
-            anchors: Vec::new(),
-            across_cpus: None,
-        },
-        names: names.collect(),
-        started_unix_ns: 0,
-        duration_ns: 1_000_000_000,
-        warnings: Vec::new(),
-    };
-    synthetic::write(&path, made, &threads(turns), &mut |_| {}).unwrap();
+    made::write(&path, &NAMES, &threads(turns));
     let trace = Trace::open(&path).unwrap();
     let options = Options::default();
     let mut report = analyze(&trace, options.clone(), &mut |_| {}).unwrap();

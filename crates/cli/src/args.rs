@@ -23,6 +23,7 @@ pub enum Command {
     Record(Record),
     Live(crate::live::Live),
     Report(Report),
+    Explain(crate::explain::Explain),
     Export(Export),
     Import(crate::import::Import),
     Sync(crate::sync::Sync),

@@ -22,6 +22,7 @@ mod described;
 mod documented;
 mod estimate;
 mod experiment;
+mod explain;
 mod export;
 mod header;
 mod import;
@@ -110,6 +111,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Record(record) => recording::run(record),
         Command::Live(live) => live::run(live),
         Command::Report(report) => reporting::run(&report),
+        Command::Explain(explain) => explain::run(&explain),
         Command::Export(export) => export::run(&export),
         Command::Import(import) => import::run(&import),
         Command::Sync(sync) => sync::run(&sync),

@@ -8,6 +8,7 @@
 
 pub mod chapters;
 mod experiment;
+pub mod explanation;
 pub mod figures;
 mod impossible;
 mod interval;
@@ -87,6 +88,21 @@ impl Report {
         let mut places: Vec<usize> = std::iter::successors(here, around).collect();
         places.reverse();
         (places.into_iter()).map(|at| self.paths[at].name.as_str())
+    }
+
+    /// The path whose names a text has, from the outermost on with `/` between them; where there is
+    /// none, all paths whose last names it has.
+    #[must_use]
+    pub fn paths_named(&self, text: &str) -> Vec<usize> {
+        let name = |at: usize| self.path_names(at).collect::<Vec<&str>>().join("/");
+        let names: Vec<String> = (0..self.paths.len()).map(name).collect();
+        let end = format!("/{text}");
+        match names.iter().position(|name| name == text) {
+            Some(at) => vec![at],
+            None => (0..names.len())
+                .filter(|&at| names[at].ends_with(&end))
+                .collect(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub use merged::{Closure, HostMap, Merged, TraceHost};
 pub use calibration::{
     Calibration, FunctionCost, InterruptCost, PairedCost, SampledCost, SpanCost, SparseCost,
 };
-pub use kernel::{Balance, Comparison, Kernel, KernelSource};
+pub use kernel::{Balance, Comparison, Kernel, KernelSource, OtherThread};
 pub use read_cost::{Change, ReadCost};
 
 /// Version of the trace format; this crate reads no other.

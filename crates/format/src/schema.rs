@@ -60,7 +60,8 @@ pub enum Kind {
     /// Events of this ring were lost here; payload is their number.
     Gap = 7,
     /// Kernel: the thread was taken off its CPU; payload 0: it waits or gave up the CPU itself,
-    /// 1: it was preempted, 2: unknown.
+    /// 1: it was preempted, 2: unknown. The event is the thread that came in its place, 0: none, or
+    /// not known.
     SwitchOut = 16,
     /// Kernel: the thread was put on its CPU.
     SwitchIn = 17,

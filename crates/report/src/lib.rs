@@ -28,6 +28,7 @@ mod columns;
 pub mod compare;
 mod escape;
 pub mod experiment;
+pub mod explanation;
 mod findings;
 pub mod fleet;
 pub mod html;

@@ -82,7 +82,12 @@ fn otherwise(condition: &StateCondition) -> String {
 /// What is true of the calls of a state, in words, e.g. `beside "compactor"`.
 #[must_use]
 pub fn conditions(state: &StateReport) -> String {
-    let each: Vec<String> = state.conditions.iter().map(condition).collect();
+    all(&state.conditions)
+}
+
+/// Conditions that are all true, in words.
+pub(crate) fn all(conditions: &[StateCondition]) -> String {
+    let each: Vec<String> = conditions.iter().map(condition).collect();
     each.join(" and ")
 }
 

@@ -37,18 +37,23 @@ pub fn build(count: &mut Count) -> Programs {
 }
 
 impl Programs {
-    /// Runs all test programs, then the examples in the documentation.
-    pub fn run(self, count: &mut Count) {
+    /// Runs all test programs, then the examples in the documentation. `before_alone` waits for whatever
+    /// runs beside them: nothing may run beside the last ones.
+    pub fn run(self, count: &mut Count, before_alone: impl FnOnce(&mut Count)) {
         if self.0.is_empty() {
             count.step(Err("no program of tests has been built".into()));
         }
         let libraries = match output(command(&["rustc", "--print", "target-libdir"])) {
             Ok(libraries) => libraries,
-            Err(error) => return count.step(Err(error)),
+            Err(error) => {
+                count.step(Err(error));
+                return before_alone(count);
+            }
         };
         let is_alone = |program: &Program| ALONE.contains(&program.name.as_str());
         let (alone, together) = self.0.into_iter().partition(is_alone);
         run_all(count, together, AT_ONCE, libraries.trim());
+        before_alone(count);
         run_all(count, alone, 1, libraries.trim());
         let mut examples = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
         examples.args(["--doc", "--no-fail-fast", "--", "--show-output"]);

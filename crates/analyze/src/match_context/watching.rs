@@ -4,8 +4,33 @@ use super::MatchContext;
 use crate::evidence::SampleCauses;
 use crate::sample::Sample;
 use crate::tally::Dropping;
+use crate::watch::{Begun, Ended};
 
 impl MatchContext {
+    /// A span of this ring ends that is perhaps looked at.
+    pub(crate) fn watch_end(&mut self, ring: i32, begun: Option<Begun>) {
+        if let Some(watch) = &mut self.watch {
+            watch.ring = ring;
+            watch.ending = begun;
+        }
+    }
+
+    /// The time of a sample on the CPU, compensated, where calls are to be explained.
+    pub(crate) fn explained_ticks(&mut self, sample: &Sample, ts: i64) -> Option<i64> {
+        self.watch.as_ref().filter(|watch| watch.explains())?;
+        let taken = match self.evidence.is_there() {
+            true => self.evidence.causes_in(sample.start, ts).taken(),
+            false => 0,
+        };
+        Some(self.elapsed(sample).saturating_sub(taken))
+    }
+
+    /// From a sample's begin to its end, compensated.
+    fn elapsed(&self, sample: &Sample) -> i64 {
+        let cost = self.costs.subtracted_from(sample).ticks;
+        sample.ticks.saturating_sub(cost)
+    }
+
     /// Looks at a call that ended at `ts`, if it is wanted.
     pub(super) fn watch_call(&mut self, interval: u32, sample: &Sample, ts: i64) {
         let Some(mut watch) = self.watch.take() else {
@@ -16,16 +41,30 @@ impl MatchContext {
             let name = |at: u32| self.tallies[at as usize].name.clone();
             intervals.into_iter().map(name).collect()
         };
-        if let Some(place) = watch.wants(sample.path, sample.start, names) {
+        let place = watch.place(sample.path, names);
+        let elapsed = match watch.explains() && place.is_some() {
+            true => self.elapsed(sample),
+            false => sample.ticks,
+        };
+        let place = place.filter(|&place| watch.wants(place, sample.start, elapsed));
+        if let Some(place) = place {
             let fell = match self.evidence.is_there() {
                 true => self.evidence.causes_in(sample.start, ts),
                 false => SampleCauses::NOTHING,
             };
             let dropping = self.dropping.unwrap_or(Dropping::Nothing);
             let tally = &mut self.tallies[interval as usize];
-            let (ticks, kept) = tally.add(sample, &fell, &self.costs, dropping);
-            if kept {
-                watch.take(place, sample, ticks, &fell, |since| {
+            let (ticks, is_kept) = tally.add(sample, &fell, &self.costs, dropping);
+            if is_kept || watch.explains() {
+                let ended = Ended {
+                    sample,
+                    ticks,
+                    elapsed,
+                    end: ts,
+                    fell: &fell,
+                    is_kept,
+                };
+                watch.take(place, &ended, |since| {
                     self.evidence.causes_in(since, sample.start).was_off()
                 });
             }

@@ -18,17 +18,17 @@ const MOST_EVENTS: usize = 16;
 const CARRY: f64 = 0.99;
 
 /// What is known of the trace.
-pub(super) struct About<'a> {
-    pub(super) running: &'a Running,
-    pub(super) ns_per_tick: f64,
+pub(crate) struct About<'a> {
+    pub(crate) running: &'a Running,
+    pub(crate) ns_per_tick: f64,
     /// Names of threads, by their numbers.
-    pub(super) roles: HashMap<i32, String>,
+    pub(crate) roles: HashMap<i32, String>,
     /// Threads of rings.
-    pub(super) threads: HashMap<i32, i32>,
+    pub(crate) threads: HashMap<i32, i32>,
 }
 
 /// Names of threads, by their numbers.
-pub(super) fn roles(manifest: &Manifest) -> HashMap<i32, String> {
+pub(crate) fn roles(manifest: &Manifest) -> HashMap<i32, String> {
     let threads = manifest.threads.iter();
     threads
         .map(|thread| (thread.tid, thread.name.clone()))
@@ -36,7 +36,7 @@ pub(super) fn roles(manifest: &Manifest) -> HashMap<i32, String> {
 }
 
 /// Threads of rings.
-pub(super) fn threads(manifest: &Manifest) -> HashMap<i32, i32> {
+pub(crate) fn threads(manifest: &Manifest) -> HashMap<i32, i32> {
     let rings = manifest.rings.iter();
     rings.map(|ring| (ring.ring, ring.tid)).collect()
 }
@@ -50,7 +50,7 @@ struct Word {
 }
 
 /// The facts of the calls of one path.
-pub(super) struct Facts {
+pub(crate) struct Facts {
     words: Vec<Word>,
     facts: Vec<Fact>,
     times: Vec<f64>,
@@ -59,7 +59,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// `first`: the time from which times count, ticks.
-    pub(super) fn new(
+    pub(crate) fn new(
         about: &About<'_>,
         intervals: &[String],
         events: &[String],
@@ -103,7 +103,7 @@ impl Facts {
         all
     }
 
-    pub(super) fn observed(&self, step: f64) -> Observed<'_> {
+    pub(crate) fn observed(&self, step: f64) -> Observed<'_> {
         Observed {
             times: &self.times,
             values: &self.values,
@@ -215,8 +215,35 @@ impl Facts {
         }
     }
 
+    /// Whether a condition is true of the call with that index.
+    pub(crate) fn holds(&self, condition: &Condition, at: usize) -> bool {
+        let is_within = |number: f64, from: Option<f64>, below: Option<f64>| {
+            from.is_none_or(|from| number >= from) && below.is_none_or(|below| number < below)
+        };
+        match condition {
+            Condition::Among { fact, kinds } => {
+                matches!(&self.facts[*fact], Fact::Kind(of) if kinds.contains(&of[at]))
+            }
+            Condition::Within { fact, from, below } => {
+                matches!(&self.facts[*fact], Fact::Number(of) if is_within(of[at], *from, *below))
+            }
+            Condition::During { from, before } => is_within(self.times[at], *from, *before),
+        }
+    }
+
     /// A state in the words of the report.
-    pub(super) fn tell(&self, state: State, share: Estimate) -> StateReport {
+    pub(crate) fn tell(&self, state: State, share: Estimate) -> StateReport {
+        StateReport {
+            conditions: self.conditions(state.conditions),
+            share,
+            // What was subtracted for recording may exceed a short span.
+            median: (state.median)
+                .and_then(|mut ns| Must::NotNegative.judge(&mut ns).is_none().then_some(ns)),
+        }
+    }
+
+    /// Conditions in the words of the report.
+    pub(crate) fn conditions(&self, of: Vec<Condition>) -> Vec<StateCondition> {
         let condition = |condition: Condition| match condition {
             Condition::Among { fact, kinds } => {
                 let word = &self.words[fact];
@@ -244,13 +271,7 @@ impl Facts {
                 })
             },
         };
-        StateReport {
-            conditions: state.conditions.into_iter().map(condition).collect(),
-            share,
-            // What was subtracted for recording may exceed a short span.
-            median: (state.median)
-                .and_then(|mut ns| Must::NotNegative.judge(&mut ns).is_none().then_some(ns)),
-        }
+        of.into_iter().map(condition).collect()
     }
 }
 

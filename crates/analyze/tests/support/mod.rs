@@ -1,6 +1,8 @@
 //! Hand-made traces.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod made;
+
 use std::sync::Arc;
 
 use arrow_array::{Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};

@@ -24,6 +24,19 @@ pub struct Kernel {
     /// Whether switches in and out alternate for each thread, as they must.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
+    /// Threads of other programs that took the CPU of a thread that could have run on, as far as
+    /// their names are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherThread>,
+}
+
+/// A thread of another program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherThread {
+    /// Its number.
+    pub tid: i32,
+    /// Its name when it was last seen.
+    pub name: String,
 }
 
 /// A source of kernel events.

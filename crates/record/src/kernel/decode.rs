@@ -12,6 +12,8 @@ use super::raw::{Record, RecordKind};
 const IN_INTERRUPT: i64 = 0x08 | 0x10;
 /// Bit of `clone_flags`: a new thread of the same process.
 const CLONE_THREAD: i64 = 0x1_0000;
+/// Most names of threads that are remembered; beyond, they are told again.
+const MOST_NAMES: usize = 1 << 16;
 /// Deepest nesting of interrupts; a deeper one means an error.
 const DEEPEST: usize = 16;
 
@@ -105,6 +107,10 @@ pub(super) struct Decoder {
     flags: Field,
     known: HashMap<u16, Known>,
     open: HashMap<i16, Open>,
+    /// The name of the thread that comes on a CPU, in switches.
+    next_name: Option<Field>,
+    /// Names of threads that have been told.
+    names: HashMap<i32, [u8; Record::NAME_BYTES]>,
     /// The times are not those of the trace clock.
     mapped: bool,
 }
@@ -118,6 +124,8 @@ impl Decoder {
             flags: common.field("common_flags")?,
             known: HashMap::new(),
             open: HashMap::new(),
+            next_name: None,
+            names: HashMap::new(),
             mapped,
         })
     }
@@ -134,6 +142,9 @@ impl Decoder {
             if field.is_none() {
                 return false;
             }
+        }
+        if event == Event::Switch {
+            self.next_name = format.field("next_comm");
         }
         self.known.insert(format.id, Known { event, fields });
         true
@@ -153,6 +164,9 @@ impl Decoder {
             }
             PageItem::Event(time, data) => {
                 if let Some(record) = self.event(cpu, time, data) {
+                    if let Some(name) = self.name(&record, data) {
+                        take(name);
+                    }
                     take(record);
                 }
             }
@@ -165,6 +179,26 @@ impl Decoder {
             cpu,
             ..Record::new(kind, time)
         }
+    }
+
+    /// The name of the thread that takes the CPU of one that could have run on, unless it has been
+    /// told.
+    fn name(&mut self, switch: &Record, data: &[u8]) -> Option<Record> {
+        let is_one = switch.kind == RecordKind::Switch && switch.pid > 0 && switch.is_preemption();
+        let bytes = self.next_name.filter(|_| is_one)?.bytes(data)?;
+        let name: [u8; Record::NAME_BYTES] = bytes.try_into().ok()?;
+        if self.names.get(&switch.pid) == Some(&name) {
+            return None;
+        }
+        if self.names.len() >= MOST_NAMES {
+            self.names.clear();
+        }
+        self.names.insert(switch.pid, name);
+        Some(Record {
+            mapped: self.mapped,
+            // Before the switch, which is to find it.
+            ..Record::of_name(switch.pid, &name, switch.time.saturating_sub(1))
+        })
     }
 
     fn event(&mut self, cpu: i16, time: u64, data: &[u8]) -> Option<Record> {

@@ -211,10 +211,11 @@ fn rows_to_file(
         sink.write_full()?;
     }
     order.rest(|ticks, record| threads.take(ticks, &record, |row| sink.push(row)));
-    let (comparison, balance) = threads.finish(ns_per_tick, |row| sink.push(row));
-    kernel.comparison = comparison;
+    let found = threads.finish(ns_per_tick, |row| sink.push(row));
+    kernel.comparison = found.comparison;
+    kernel.others = found.others;
     say_what_tracefs_lacked(kernel);
-    kernel.balance = (survey.sources.perf || survey.sources.tracefs).then_some(balance);
+    kernel.balance = (survey.sources.perf || survey.sources.tracefs).then_some(found.balance);
     counts.state(kernel, &clock.name, survey, order.too_late);
     sink.finish()
 }
@@ -256,6 +257,7 @@ impl Counts {
             RecordKind::TracefsLost if record.payload < 0 => self.not_counted += 1,
             RecordKind::TracefsLost => self.tracefs_lost += record.payload as u64,
             RecordKind::Steal => self.steal += 1,
+            RecordKind::Name => {}
             kind if kind.is_perf() => self.perf += 1,
             kind if kind.is_tracefs() => self.tracefs += 1,
             _ => {}

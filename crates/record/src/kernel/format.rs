@@ -12,6 +12,11 @@ pub(super) struct Field {
 }
 
 impl Field {
+    /// The field's bytes; none where the event is too short to hold them.
+    pub(super) fn bytes(self, event: &[u8]) -> Option<&[u8]> {
+        event.get(self.offset..self.offset.checked_add(self.size)?)
+    }
+
     /// The field's value; 0 where the event is too short to hold it.
     pub(super) fn get(self, event: &[u8]) -> i64 {
         let Some(bytes) = event.get(self.offset..self.offset + self.size) else {

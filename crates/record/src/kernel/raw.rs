@@ -27,6 +27,8 @@ const RECORD_BYTES: usize = 32;
 const BLOCK_RECORDS: usize = 4096;
 /// Most records that a block read back may have.
 const MOST_RECORDS: usize = 1 << 16;
+/// Most names that a flight recorder takes into its next file.
+const MOST_NAMES: usize = 1 << 12;
 
 /// The kind of a record. `time` is the source's own clock where [`Record::mapped`], otherwise
 /// the trace clock.
@@ -69,10 +71,12 @@ pub(crate) enum RecordKind {
     /// Written by the recorder: measuring points were switched to state `a`, at most `payload`
     /// ticks later.
     Epoch = 16,
+    /// tracefs: the name of thread `tid`, of another program: 16 bytes in `a`, `pid` and `payload`.
+    Name = 17,
 }
 
 impl RecordKind {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::Round,
         Self::Anchor,
         Self::PerfIn,
@@ -90,6 +94,7 @@ impl RecordKind {
         Self::TracefsLost,
         Self::Steal,
         Self::Epoch,
+        Self::Name,
     ];
 
     /// Whether the record comes from perf.
@@ -99,7 +104,7 @@ impl RecordKind {
 
     /// Whether the record comes from tracefs.
     pub(crate) const fn is_tracefs(self) -> bool {
-        matches!(self as u8, 5..=14)
+        matches!(self as u8, 5..=14 | 17)
     }
 }
 
@@ -130,6 +135,37 @@ impl Record {
             time,
             payload: 0,
         }
+    }
+
+    /// Bytes of a thread's name, with zeros behind it.
+    pub(super) const NAME_BYTES: usize = 16;
+
+    /// A record of the name of a thread.
+    pub(super) fn of_name(tid: i32, name: &[u8; Self::NAME_BYTES], time: u64) -> Self {
+        let [a, b, c, d] = [0, 4, 8, 12]
+            .map(|at| i32::from_le_bytes([name[at], name[at + 1], name[at + 2], name[at + 3]]));
+        Self {
+            a,
+            tid,
+            pid: b,
+            payload: i64::from(c) & 0xffff_ffff | i64::from(d) << 32,
+            ..Self::new(RecordKind::Name, time)
+        }
+    }
+
+    /// The name in a record of one.
+    pub(super) fn name(&self) -> String {
+        let mut bytes = self.a.to_le_bytes().to_vec();
+        bytes.extend(self.pid.to_le_bytes());
+        bytes.extend(self.payload.to_le_bytes());
+        let name = bytes.split(|byte| *byte == 0).next().unwrap_or(&[]);
+        String::from_utf8_lossy(name).into_owned()
+    }
+
+    /// Whether a switch took the CPU from a thread that could have run on: the low bits of the state
+    /// are those in which a thread waits or has ended.
+    pub(super) const fn is_preemption(&self) -> bool {
+        self.a & 0xff == 0
     }
 
     fn put(&self, out: &mut Vec<u8>) {
@@ -256,6 +292,8 @@ struct Last {
     /// Process by thread, for the program's threads.
     threads: BTreeMap<i32, i32>,
     anchor: Option<Record>,
+    /// Names of threads of other programs.
+    names: BTreeMap<i32, Record>,
     /// Times of the last two rounds: new records are hardly ever older than the first.
     rounds: [u64; 2],
 }
@@ -265,6 +303,9 @@ impl Last {
         match record.kind {
             RecordKind::Round => self.rounds = [self.rounds[1], record.time],
             RecordKind::Anchor => self.anchor = Some(*record),
+            RecordKind::Name if self.names.len() < MOST_NAMES => {
+                self.names.insert(record.tid, *record);
+            }
             RecordKind::Exec => {
                 self.threads.insert(record.tid, record.tid);
             }
@@ -286,6 +327,9 @@ impl Last {
         let time = self.rounds[0];
         put(&Record::new(RecordKind::Round, time));
         self.anchor.iter().for_each(&mut put);
+        for name in self.names.values() {
+            put(&Record { time, ..*name });
+        }
         let processes: BTreeSet<i32> = self.threads.values().copied().collect();
         for process in processes {
             put(&Record {

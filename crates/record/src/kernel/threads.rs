@@ -8,9 +8,9 @@
 //! own record of a migration is made by the thread that causes it, and is missed when that is not
 //! a thread of the program.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use undertick_format::manifest::{Balance, Comparison};
+use undertick_format::manifest::{Balance, Comparison, OtherThread};
 use undertick_format::schema::Kind;
 
 use super::compare::{Compare, Switch, SwitchSource};
@@ -35,6 +35,8 @@ pub(super) struct Sources {
     pub(super) tracefs: bool,
 }
 
+/// Most threads of other programs that are named.
+const MOST_OTHERS: usize = 1024;
 /// Largest distance of two records of one switch, ns. The kernel lets nothing come in between,
 /// but a hypervisor may take the CPU away there.
 pub(super) const APART_NS: i64 = 250_000_000;
@@ -52,6 +54,19 @@ pub(super) struct Threads {
     apart: i64,
     rows: Order<Row>,
     balance: Balance,
+    /// Names of threads of other programs, and those of them that took a CPU of the program's.
+    names: HashMap<i32, String>,
+    others: BTreeMap<i32, String>,
+}
+
+/// What the records said beside the rows.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Comparison of the two sources, where both ran.
+    pub(super) comparison: Option<Comparison>,
+    pub(super) balance: Balance,
+    /// Threads of other programs that took a CPU of the program's.
+    pub(super) others: Vec<OtherThread>,
 }
 
 impl Threads {
@@ -65,6 +80,8 @@ impl Threads {
             apart,
             rows: Order::new(0),
             balance: Balance::default(),
+            names: HashMap::new(),
+            others: BTreeMap::new(),
         }
     }
 
@@ -94,6 +111,9 @@ impl Threads {
             RecordKind::TracefsLost => self.of_no_thread(ticks, record, Kind::KernelGap),
             RecordKind::Steal => self.of_no_thread(ticks, record, Kind::Steal),
             RecordKind::Epoch => self.of_no_thread(ticks, record, Kind::Epoch),
+            RecordKind::Name => {
+                self.names.insert(record.tid, record.name());
+            }
             RecordKind::NewTask => self.new_task(record),
             RecordKind::Exec => {
                 self.started = true;
@@ -114,11 +134,7 @@ impl Threads {
     }
 
     /// Passes on the remaining rows; returns the results.
-    pub(super) fn finish(
-        mut self,
-        ns_per_tick: f64,
-        mut out: impl FnMut(Row),
-    ) -> (Option<Comparison>, Balance) {
+    pub(super) fn finish(mut self, ns_per_tick: f64, mut out: impl FnMut(Row)) -> Found {
         let mut alone = Vec::new();
         let sources = ["tracefs", "perf"];
         let comparison = (self.compare).finish(sources, ns_per_tick, |switch| alone.push(switch));
@@ -127,7 +143,13 @@ impl Threads {
         self.rows
             .rest(|_, row| settle(row, threads, balance, &mut out));
         let both = self.sources.perf && self.sources.tracefs;
-        (both.then_some(comparison), self.balance)
+        Found {
+            comparison: both.then_some(comparison),
+            balance: self.balance,
+            others: (self.others.into_iter())
+                .map(|(tid, name)| OtherThread { tid, name })
+                .collect(),
+        }
     }
 
     fn perf(&mut self, ticks: i64, record: &Record) {
@@ -135,7 +157,7 @@ impl Threads {
         if !self.sources.tracefs {
             let thread = self.threads.entry(record.tid);
             thread.or_insert(unseen(record.pid)).pid = record.pid;
-            let row = switched(ticks, record.tid, record.cpu, into, record.payload);
+            let row = switched(ticks, (record.tid, 0), record.cpu, into, record.payload);
             return self.row(row);
         }
         // Before the exec and while a thread ends, only one of the two sources records switches.
@@ -157,8 +179,7 @@ impl Threads {
         if !self.started {
             return;
         }
-        // The low bits are the states in which a thread waits or has ended.
-        let runnable = record.a & 0xff == 0;
+        let runnable = record.is_preemption();
         for (tid, into) in [(record.tid, false), (record.pid, true)] {
             let Some(thread) = self.threads.get(&tid) else {
                 continue;
@@ -166,7 +187,11 @@ impl Threads {
             let ends = thread.ends;
             let runnable = !into && runnable;
             let payload = i64::from(runnable);
-            self.row(switched(ticks, tid, record.cpu, into, payload));
+            let next = if into { 0 } else { record.pid };
+            if runnable {
+                self.note_other(next);
+            }
+            self.row(switched(ticks, (tid, next), record.cpu, into, payload));
             if self.sources.perf && !ends {
                 let switch = Switch {
                     ticks,
@@ -180,6 +205,16 @@ impl Threads {
         }
     }
 
+    /// Notes the name of a thread that took a CPU of the program's.
+    fn note_other(&mut self, tid: i32) {
+        if self.others.len() < MOST_OTHERS
+            && !self.threads.contains_key(&tid)
+            && let Some(name) = self.names.get(&tid)
+        {
+            self.others.insert(tid, name.clone());
+        }
+    }
+
     /// Adds a switch that only perf recorded.
     fn add(&mut self, switch: Switch) {
         let payload = i64::from(switch.runnable);
@@ -190,7 +225,7 @@ impl Threads {
             into,
             ..
         } = switch;
-        self.row(switched(ticks, tid, cpu, into, payload));
+        self.row(switched(ticks, (tid, 0), cpu, into, payload));
     }
 
     fn new_task(&mut self, record: &Record) {
@@ -245,7 +280,8 @@ const fn unseen(pid: i32) -> Thread {
     }
 }
 
-const fn switched(ticks: i64, tid: i32, cpu: i16, into: bool, payload: i64) -> Row {
+/// A switch of thread `tid`; `next`: the thread that comes in its place, 0 where it is not known.
+const fn switched(ticks: i64, (tid, next): (i32, i32), cpu: i16, into: bool, payload: i64) -> Row {
     let kind = if into {
         Kind::SwitchIn
     } else {
@@ -257,7 +293,7 @@ const fn switched(ticks: i64, tid: i32, cpu: i16, into: bool, payload: i64) -> R
         tid,
         cpu,
         kind,
-        event: 0,
+        event: next,
         payload,
     }
 }
@@ -289,6 +325,7 @@ fn settle(
         if from >= 0 && from != row.cpu {
             out(Row {
                 kind: Kind::Migrate,
+                event: 0,
                 payload: i64::from(from),
                 ..row
             });

@@ -15,8 +15,8 @@ fn rows(sources: Sources, records: &[Record]) -> (Vec<Row>, Option<Comparison>, 
     for record in records {
         threads.take(record.time as i64, record, |row| out.push(row));
     }
-    let (comparison, balance) = threads.finish(1.0, |row| out.push(row));
-    (out, comparison, balance)
+    let found = threads.finish(1.0, |row| out.push(row));
+    (out, found.comparison, found.balance)
 }
 
 fn short(rows: &[Row]) -> Vec<(i64, Kind, i32, i32, i16, i64)> {
@@ -199,7 +199,11 @@ fn a_switch_that_the_hypervisor_interrupts_is_one() {
     for record in &records {
         threads.take(record.time as i64, record, |row| out.push(row));
     }
-    let (comparison, balance) = threads.finish(1.0, |row| out.push(row));
+    let Found {
+        comparison,
+        balance,
+        ..
+    } = threads.finish(1.0, |row| out.push(row));
     let shown: Vec<_> = (out.iter().map(|row| (row.tid, row.kind, row.ticks))).collect();
     let expected = [
         (20, Kind::SwitchOut, 20),
@@ -211,4 +215,51 @@ fn a_switch_that_the_hypervisor_interrupts_is_one() {
     let comparison = comparison.unwrap();
     assert_eq!((comparison.both, comparison.added), (4, 0));
     assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
+}
+
+/// Who takes the CPU of a thread that could have run on is in the row, and named.
+#[test]
+fn the_thread_that_takes_a_cpu_is_named() {
+    let sources = Sources {
+        perf: false,
+        tracefs: true,
+    };
+    let mut threads = Threads::new(sources, APART_NS, EARLY_NS);
+    let mut out = Vec::new();
+    let of_name = |tid: i32, text: &str, time: u64| {
+        let mut name = [0; Record::NAME_BYTES];
+        name[..text.len()].copy_from_slice(text.as_bytes());
+        Record::of_name(tid, &name, time)
+    };
+    let waits = Record {
+        a: 1,
+        ..record(RecordKind::Switch, 50, 0, 20, 78)
+    };
+    let records = [
+        record(RecordKind::Exec, 10, 0, 20, 0),
+        of_name(77, "hog", 19),
+        of_name(20, "program", 19),
+        of_name(78, "exactly16letters", 19),
+        record(RecordKind::Switch, 20, 0, 20, 77),
+        record(RecordKind::Switch, 30, 0, 77, 20),
+        record(RecordKind::Switch, 40, 0, 20, 79),
+        record(RecordKind::Switch, 45, 0, 79, 20),
+        waits,
+    ];
+    for record in &records {
+        threads.take(record.time as i64, record, |row| out.push(row));
+    }
+    let found = threads.finish(1.0, |row| out.push(row));
+    let left: Vec<_> = (out.iter())
+        .filter(|row| row.kind == Kind::SwitchOut)
+        .map(|row| (row.ticks, row.event))
+        .collect();
+    assert_eq!(left, [(20, 77), (40, 79), (50, 78)]);
+    // 79 has no name; 78 came when the thread waited, and took nothing from it.
+    let hog = OtherThread {
+        tid: 77,
+        name: "hog".into(),
+    };
+    assert_eq!(found.others, [hog]);
+    assert_eq!(records[3].name(), "exactly16letters");
 }

@@ -87,3 +87,47 @@ fn events_by_hand() {
     );
     assert!(out.iter().all(|record| record.mapped && record.cpu == 3));
 }
+
+/// The thread that comes on a CPU is named when it takes it from one that could have run on, once.
+#[test]
+fn names_of_threads_that_come_in_place_of_others() {
+    let mut decoder = decoder();
+    let switch = Format::parse(
+        "ID: 1\nfield:int one;\toffset:8;\tsize:4;\tsigned:1;\n\
+             field:int two;\toffset:12;\tsize:4;\tsigned:1;\n\
+             field:int three;\toffset:16;\tsize:4;\tsigned:1;\n\
+             field:char next_comm[16];\toffset:4;\tsize:16;\tsigned:0;\n",
+    )
+    .unwrap();
+    assert!(decoder.add(Event::Switch, &switch, &["one", "two", "three"]));
+    // The name's bytes are those of `current` and the fields, so that it fits the page by hand.
+    let name = i32::from_le_bytes(*b"hog\0");
+    let mut out = Vec::new();
+    let page = page(&[
+        (1, 0, name, [7, 9, 0]),
+        (1, 0, name, [7, 9, 0]),
+        (1, 0, name, [7, 9, 1]),
+        (1, 0, i32::from_le_bytes(*b"cat\0"), [7, 9, 0]),
+        (1, 0, name, [7, 0, 0]),
+    ]);
+    decoder.page(3, &page, |record| out.push(record));
+    let short: Vec<_> = (out.iter())
+        .map(|r| match r.kind {
+            RecordKind::Name => (r.time, format!("{} {}", r.tid, r.name())),
+            _ => (r.time, "switch".to_owned()),
+        })
+        .collect();
+    let switch = |time: u64| (time, "switch".to_owned());
+    assert_eq!(
+        short,
+        [
+            (1009, "9 hog".to_owned()),
+            switch(1010),
+            switch(1020),
+            switch(1030),
+            (1039, "9 cat".to_owned()),
+            switch(1040),
+            switch(1050),
+        ]
+    );
+}

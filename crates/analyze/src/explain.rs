@@ -1,0 +1,300 @@
+//! Why single calls of a path took longer than its typical one.
+//!
+//! **Question.** Of the slowest calls of a path: who or what took the time that the typical call does
+//! not take?
+//!
+//! **Method.** The time of a call is divided among the kernel's events that hit its thread, the spans
+//! directly inside (their time on the CPU), and its own time on the CPU. The typical call is the mean
+//! of the middle fifth of the calls by time, divided likewise. A part of the excess is the difference
+//! of two such times, so the parts of a call sum to its excess. Of its own time, page faults and its
+//! state ([`undertick_estimate::states`]) explain what they cost in other calls; the rest is
+//! unexplained.
+//!
+//! **Bounds.** The whole trace is read a second time; of each path 2^13 calls and the slowest are kept.
+
+mod parts;
+mod spent;
+mod switches;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use undertick_document::Report;
+use undertick_document::explanation::{ExplainedPath, Explanation, Part, SCHEMA_VERSION, SlowCall};
+use undertick_estimate::states as estimate;
+use undertick_format::manifest::Manifest;
+use undertick_format::read::Trace;
+
+use crate::error::Failed;
+use crate::options::Options;
+use crate::parallel::{available_cpus, watch};
+use crate::states::facts::{self, About, Facts};
+use crate::watch::running::Running;
+use crate::watch::{Call, Names, Wanted};
+use parts::{Names as PartNames, State, Typical};
+use spent::{Kernel, Spent};
+use switches::Switches;
+
+/// Fewest calls of a path with a typical one.
+pub const FEWEST: u64 = 20;
+/// Fewest calls of a state for which its typical time is known.
+const FEWEST_IN_STATE: usize = 16;
+
+/// Explains the slowest calls of these paths of the report, `slowest` of each, at least one. Paths with
+/// fewer than [`FEWEST`] calls are left out. `progress` receives the share done, 0 to 1.
+///
+/// # Errors
+/// The trace cannot be read, or does not support the options.
+pub fn explain(
+    trace: &Trace,
+    options: &Options,
+    report: &Report,
+    (paths, slowest): (&[usize], usize),
+    progress: &mut dyn FnMut(f64),
+) -> Result<Explanation, Failed> {
+    let manifest = &trace.manifest;
+    let ns = manifest.clock.ns_per_tick();
+    let kernel = manifest.kernel.as_ref();
+    let mut explanation = Explanation {
+        schema_version: SCHEMA_VERSION,
+        error_ns: manifest.clock.granularity_ticks.max(1.0) * ns
+            + kernel.map_or(0.0, |kernel| kernel.error_ns),
+        kernel: told(manifest),
+        paths: Vec::new(),
+    };
+    let paths: Vec<usize> = (paths.iter().copied())
+        .filter(|&at| report.paths.get(at).is_some_and(|of| of.calls >= FEWEST))
+        .collect();
+    if paths.is_empty() {
+        return Ok(explanation);
+    }
+    let names = |&path: &usize| report.path_names(path).map(str::to_owned).collect();
+    let wanted = Wanted {
+        paths: paths.iter().map(names).collect::<Arc<[Names]>>(),
+        slowest: slowest.max(1),
+    };
+    let (mut running, mut switches) = (Running::default(), Switches::default());
+    let groups = trace.groups()?;
+    let found = watch(
+        trace,
+        options,
+        (wanted, &groups),
+        available_cpus(),
+        &mut |rows| {
+            switches.take(rows)?;
+            running.take(rows)
+        },
+        progress,
+    )?;
+    let Some((mut found, evidence, first)) = found else {
+        return Ok(explanation);
+    };
+    running.settle();
+    let slow = found.take_slowest();
+    let (intervals, events, calls) = found.calls();
+    let explaining = Explaining {
+        about: About {
+            running: &running,
+            ns_per_tick: ns,
+            roles: facts::roles(manifest),
+            threads: facts::threads(manifest),
+        },
+        kernel: Kernel {
+            evidence: &evidence,
+            switches: &switches,
+        },
+        intervals: &intervals,
+        events: &events,
+        first,
+        error_ns: explanation.error_ns,
+        others: (kernel.into_iter().flat_map(|kernel| &kernel.others))
+            .map(|other| (other.tid, other.name.clone()))
+            .collect(),
+        options,
+    };
+    for ((path, calls), slow) in paths.into_iter().zip(calls).zip(slow) {
+        let of = (
+            report.path_names(path).map(str::to_owned).collect(),
+            report.paths[path].calls,
+        );
+        explanation
+            .paths
+            .extend(explaining.path(of, calls.in_order(), slow));
+    }
+    let excess = |of: &ExplainedPath| of.slowest.iter().map(|call| call.excess_ns).sum::<f64>();
+    (explanation.paths).sort_by(|a, b| excess(b).total_cmp(&excess(a)));
+    Ok(explanation)
+}
+
+/// The kinds of kernel events that a trace has.
+fn told(manifest: &Manifest) -> Vec<String> {
+    let sources = manifest.kernel.iter().flat_map(|kernel| &kernel.sources);
+    let mut told: Vec<String> = (sources.filter(|source| source.used))
+        .flat_map(|source| source.tells.iter().cloned())
+        .collect();
+    told.sort();
+    told.dedup();
+    told
+}
+
+/// What is known of a trace whose calls are explained.
+struct Explaining<'a> {
+    about: About<'a>,
+    kernel: Kernel<'a>,
+    intervals: &'a [String],
+    events: &'a [String],
+    /// Time of the first event, ticks.
+    first: i64,
+    error_ns: f64,
+    /// Names of threads of other programs.
+    others: HashMap<i32, String>,
+    options: &'a Options,
+}
+
+impl Explaining<'_> {
+    /// Explains the slowest calls of a path; `None` if none was found.
+    fn path(
+        &self,
+        (path, calls): (Vec<String>, u64),
+        mut sample: Vec<Call>,
+        slow: Vec<Call>,
+    ) -> Option<ExplainedPath> {
+        let known: std::collections::HashSet<(i32, i64)> =
+            sample.iter().map(|call| (call.ring, call.start)).collect();
+        let sampled = sample.len();
+        let more = slow
+            .iter()
+            .filter(|call| !known.contains(&(call.ring, call.start)));
+        sample.extend(more.cloned());
+        let tid = |call: &Call| self.about.threads.get(&call.ring).copied().unwrap_or(0);
+        let spent: Vec<Spent> = (sample.iter())
+            .map(|call| self.kernel.spent(tid(call), call))
+            .collect::<Option<Vec<Spent>>>()?;
+        let typical = Typical::new(&spent[..sampled])?;
+        let fault_ticks = typical.fault_ticks(&spent);
+        let states = self.states(&sample, sampled, &spent);
+        let names = PartNames {
+            intervals: self.intervals,
+            roles: &self.about.roles,
+            others: &self.others,
+            ns: self.about.ns_per_tick,
+        };
+        let place: HashMap<(i32, i64), usize> = (sample.iter().enumerate())
+            .map(|(at, call)| ((call.ring, call.start), at))
+            .collect();
+        let slowest: Vec<SlowCall> = (slow.iter())
+            .filter_map(|call| {
+                let at = *place.get(&(call.ring, call.start))?;
+                let (spent, tid) = (&spent[at], tid(call));
+                let parts = typical.excess(spent, fault_ticks, states.of(at), &names);
+                let ns = self.about.ns_per_tick;
+                let cpu = self.about.running.cpu(tid, call.start);
+                let detail = call.detail.as_ref()?;
+                let stolen =
+                    cpu.and_then(|cpu| self.kernel.switches.stolen_ns(cpu, call.start, detail.end));
+                Some(SlowCall {
+                    start_ns: call.start.saturating_sub(self.first) as f64 * ns,
+                    took_ns: spent.elapsed as f64 * ns,
+                    excess_ns: (spent.elapsed as f64 - typical.elapsed) * ns,
+                    tid,
+                    thread: self.about.roles.get(&tid).cloned(),
+                    cpu,
+                    off_cpu_unseen: detail.is_unseen,
+                    stolen_up_to_ns: stolen.map(|stolen| stolen.min(spent.elapsed as f64 * ns)),
+                    parts,
+                })
+            })
+            .collect();
+        Some(ExplainedPath {
+            path,
+            calls,
+            typical: typical.told(&names),
+            together: together(&slowest, self.error_ns),
+            slowest,
+        })
+    }
+
+    /// The states of the calls.
+    fn states(&self, calls: &[Call], sampled: usize, spent: &[Spent]) -> States {
+        // The estimator takes them in order of time; what was added comes behind.
+        let mut order: Vec<usize> = (0..calls.len())
+            .filter(|&at| at >= sampled || calls[at].detail.as_ref().is_some_and(|of| of.is_kept))
+            .collect();
+        order.sort_by_key(|&at| (calls[at].start, calls[at].ring));
+        let ordered: Vec<Call> = order.iter().map(|&at| calls[at].clone()).collect();
+        let facts = Facts::new(
+            &self.about,
+            self.intervals,
+            self.events,
+            &ordered,
+            self.first,
+        );
+        let observed = facts.observed(self.error_ns.min(self.about.ns_per_tick));
+        let found = estimate::states(&observed, self.options.confidence, "ns");
+        let mut of_call = vec![None; calls.len()];
+        let mut states = Vec::new();
+        for state in found.into_iter().flat_map(|found| found.states) {
+            let members: Vec<usize> = (0..order.len())
+                .filter(|&at| state.conditions.iter().all(|of| facts.holds(of, at)))
+                .collect();
+            let mut own: Vec<i64> = members.iter().map(|&at| spent[order[at]].own).collect();
+            if own.len() < FEWEST_IN_STATE {
+                continue;
+            }
+            own.sort_unstable();
+            for at in members {
+                of_call[order[at]] = Some(states.len());
+            }
+            states.push(State {
+                conditions: facts.conditions(state.conditions),
+                own: own[own.len() / 2],
+            });
+        }
+        States { states, of_call }
+    }
+}
+
+/// The states of a path, and which of them each call is in.
+struct States {
+    states: Vec<State>,
+    of_call: Vec<Option<usize>>,
+}
+
+impl States {
+    fn of(&self, call: usize) -> Option<&State> {
+        self.of_call[call].map(|state| &self.states[state])
+    }
+}
+
+/// The excess of several calls by cause, the largest first.
+fn together(slowest: &[SlowCall], error_ns: f64) -> Vec<Part> {
+    let mut together: Vec<Part> = Vec::new();
+    for call in slowest {
+        for (at, part) in call.parts.iter().enumerate() {
+            let is_same = |other: &&mut Part| {
+                let is_child = part.cause == undertick_document::explanation::PartCause::Child;
+                other.cause == part.cause && (!is_child || other.of == part.of)
+            };
+            let n = u64::from(at == 0 && part.ns > error_ns);
+            match together.iter_mut().find(is_same) {
+                Some(other) => {
+                    other.ns += part.ns;
+                    other.n += n;
+                    if other.of != part.of {
+                        other.of = None;
+                    }
+                    if other.conditions != part.conditions {
+                        other.conditions.clear();
+                    }
+                }
+                None => together.push(Part {
+                    n,
+                    typical_n: None,
+                    ..part.clone()
+                }),
+            }
+        }
+    }
+    together.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    together
+}

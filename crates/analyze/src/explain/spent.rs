@@ -1,0 +1,105 @@
+//! What one call spent its time on.
+
+use undertick_document::explanation::PartCause;
+
+use super::switches::Switches;
+use crate::evidence::{Cause, Evidence};
+use crate::watch::Call;
+use crate::watch::detail::Inside;
+
+/// Causes of the kernel, in the order in which they are told.
+pub(super) const KERNEL: [PartCause; 9] = [
+    PartCause::Preempted,
+    PartCause::OwnThread,
+    PartCause::Switched,
+    PartCause::Waited,
+    PartCause::Queued,
+    PartCause::Interrupt,
+    PartCause::SoftInterrupt,
+    PartCause::OwnSoftInterrupt,
+    PartCause::Fault,
+];
+
+/// How often, for how long and by whom one cause hit a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hits {
+    pub(super) ticks: i64,
+    pub(super) n: u64,
+    /// The thread that did most of it, if it is known, and for how long; thread 0 is an interrupt.
+    pub(super) who: Option<(i64, i32)>,
+}
+
+/// The time of one call: what the kernel's events took, the spans inside, and the rest.
+#[derive(Clone, Debug)]
+pub(super) struct Spent {
+    pub(super) elapsed: i64,
+    /// By the causes of [`KERNEL`].
+    pub(super) kernel: [Hits; KERNEL.len()],
+    /// Page faults of which it is not known how long they took.
+    pub(super) faults: u64,
+    pub(super) inside: Vec<Inside>,
+    /// Its time on the CPU outside of the spans inside.
+    pub(super) own: i64,
+}
+
+/// What is known of the kernel's events.
+pub(super) struct Kernel<'a> {
+    pub(super) evidence: &'a Evidence,
+    pub(super) switches: &'a Switches,
+}
+
+impl Kernel<'_> {
+    /// Divides the time of a call of that thread; `None` if it was not looked at closely.
+    pub(super) fn spent(&self, tid: i32, call: &Call) -> Option<Spent> {
+        let detail = call.detail.as_ref()?;
+        let mut spent = Spent {
+            elapsed: detail.elapsed,
+            kernel: [Hits::default(); KERNEL.len()],
+            faults: 0,
+            inside: detail.inside.clone(),
+            own: 0,
+        };
+        let error = self.evidence.error();
+        for piece in self.evidence.pieces(tid, call.start, detail.end) {
+            let ticks = piece.end.saturating_sub(piece.start);
+            let next = || self.switches.next(tid, piece.start, error);
+            match piece.cause {
+                Cause::Fault if ticks == 0 => spent.faults += 1,
+                Cause::Migrated => {}
+                Cause::Waited => {
+                    let woken = self.switches.woken(tid, piece.start, piece.end);
+                    let until = woken.map_or(piece.end, |woken| woken.0);
+                    let waker = woken.map(|woken| woken.1);
+                    spent.add(PartCause::Waited, until - piece.start, waker);
+                    if until < piece.end {
+                        spent.add(PartCause::Queued, piece.end - until, None);
+                    }
+                }
+                Cause::Preempted => spent.add(PartCause::Preempted, ticks, next()),
+                Cause::OwnThread => spent.add(PartCause::OwnThread, ticks, next()),
+                Cause::Switched => spent.add(PartCause::Switched, ticks, next()),
+                Cause::Interrupt => spent.add(PartCause::Interrupt, ticks, None),
+                Cause::SoftInterrupt => spent.add(PartCause::SoftInterrupt, ticks, None),
+                Cause::OwnSoftInterrupt => spent.add(PartCause::OwnSoftInterrupt, ticks, None),
+                Cause::Fault => spent.add(PartCause::Fault, ticks, None),
+            }
+        }
+        let kernel: i64 = spent.kernel.iter().map(|hits| hits.ticks).sum();
+        let inside: i64 = (spent.inside.iter()).fold(0, |all, of| all.saturating_add(of.ticks));
+        spent.own = (spent.elapsed.saturating_sub(kernel)).saturating_sub(inside);
+        Some(spent)
+    }
+}
+
+impl Spent {
+    fn add(&mut self, cause: PartCause, ticks: i64, who: Option<i32>) {
+        let at = KERNEL.iter().position(|of| *of == cause).unwrap_or(0);
+        let hits = &mut self.kernel[at];
+        hits.ticks = hits.ticks.saturating_add(ticks);
+        hits.n += 1;
+        let is_most = |before: (i64, i32)| ticks > before.0;
+        if hits.who.is_none_or(is_most) {
+            hits.who = who.map(|who| (ticks, who)).or(hits.who);
+        }
+    }
+}

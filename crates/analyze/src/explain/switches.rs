@@ -1,0 +1,82 @@
+//! Who came on a CPU in place of a thread, who woke it, and what the hypervisor took.
+
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int16Type;
+use undertick_format::schema::{self, Kind};
+
+use crate::columns::Columns;
+use crate::error::Error;
+
+/// The switches and wakes of one thread, in order of time.
+#[derive(Clone, Debug, Default)]
+struct OfThread {
+    /// When it left its CPU, and the thread that came there.
+    left: Vec<(i64, i32)>,
+    /// When it was woken, and by which thread; 0: by an interrupt.
+    woken: Vec<(i64, i32)>,
+}
+
+/// The kernel's rows about single switches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Switches {
+    threads: HashMap<i32, OfThread>,
+    /// By CPU: from when to when, and how much the hypervisor took of it, ns.
+    stolen: HashMap<i16, Vec<(i64, i64, i64)>>,
+}
+
+impl Switches {
+    /// Takes rows of the kernel, in their order.
+    pub(super) fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let columns = Columns::from_batch(batch)?;
+        let cpus = batch.column(schema::CPU).as_primitive::<Int16Type>();
+        for at in 0..columns.len() {
+            let (ts, tid) = (columns.rows.ts[at], columns.tid[at]);
+            match Kind::from_code(columns.rows.kind[at]) {
+                Some(Kind::SwitchOut) => {
+                    let next = columns.rows.event[at];
+                    self.threads.entry(tid).or_default().left.push((ts, next));
+                }
+                Some(Kind::Waking) => {
+                    let waker = columns.rows.payload[at] as i32;
+                    self.threads.entry(tid).or_default().woken.push((ts, waker));
+                }
+                Some(Kind::Steal) => {
+                    let of_cpu = self.stolen.entry(cpus.value(at)).or_default();
+                    let since = of_cpu.last().map_or(i64::MIN, |last| last.1);
+                    of_cpu.push((since, ts, columns.rows.payload[at].max(0)));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The thread that came on the CPU which `tid` left at about `ts`; `None`: not known.
+    pub(super) fn next(&self, tid: i32, ts: i64, error: i64) -> Option<i32> {
+        let left = &self.threads.get(&tid)?.left;
+        let after = left.partition_point(|row| row.0 <= ts.saturating_add(error));
+        let (then, next) = *left.get(after.checked_sub(1)?)?;
+        (next > 0 && then >= ts.saturating_sub(error)).then_some(next)
+    }
+
+    /// When `tid`, off its CPU from `start` to `end`, was woken, and by whom.
+    pub(super) fn woken(&self, tid: i32, start: i64, end: i64) -> Option<(i64, i32)> {
+        let woken = &self.threads.get(&tid)?.woken;
+        let after = woken.partition_point(|row| row.0 < start);
+        woken.get(after).copied().filter(|row| row.0 <= end)
+    }
+
+    /// Most time that the hypervisor may have taken of a CPU between two readings, ns; `None` if
+    /// nothing.
+    pub(super) fn stolen_ns(&self, cpu: i16, start: i64, end: i64) -> Option<f64> {
+        let rows = self.stolen.get(&cpu)?;
+        let from = rows.partition_point(|row| row.1 < start);
+        let stolen: i64 = (rows[from..].iter())
+            .take_while(|row| row.0 <= end)
+            .fold(0, |all, row| all.saturating_add(row.2));
+        (stolen > 0).then_some(stolen as f64)
+    }
+}

@@ -1,0 +1,150 @@
+//! `undertick explain`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use undertick_analyze::explain::{FEWEST, explain};
+use undertick_analyze::{Options, analyze};
+use undertick_document::Report;
+use undertick_document::explanation::Explanation;
+use undertick_format::read::Trace;
+use undertick_report::explanation;
+
+use crate::progress::Progress;
+use crate::{Failure, output};
+
+/// Most paths that are explained when none is asked for: those that take most of the time.
+const MOST_PATHS: usize = 16;
+/// Most calls that may be asked for.
+const MOST_SLOWEST: usize = 10_000;
+
+/// Why the slowest calls of a path took longer than its typical one
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick explain run.ut\n  undertick explain run.ut request/lookup --slowest 5\n  \
+    undertick explain run.ut request --json | jq '.paths[0].slowest[0].parts'"
+)]
+pub struct Explain {
+    /// Trace directory, as made by `undertick record`
+    #[arg(value_name = "NAME.ut")]
+    pub trace: PathBuf,
+    /// Names of spans from the outermost on, with / between them, or the last of them where that is
+    /// clear [default: a table of the paths that take most of the time]
+    #[arg(value_name = "PATH")]
+    pub path: Option<String>,
+    /// How many calls
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub slowest: usize,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(arguments: &Explain) -> Result<u8, Failure> {
+    if !(1..=MOST_SLOWEST).contains(&arguments.slowest) {
+        return Err(Failure::usage(format!(
+            "--slowest {}: give a number from 1 to {MOST_SLOWEST}",
+            arguments.slowest
+        )));
+    }
+    let mut progress = Progress::new();
+    let result = found(arguments, &mut progress);
+    progress.done();
+    let explanation = result?;
+    let columns = output::columns();
+    output::document(arguments.json, &explanation, || {
+        match (&arguments.path, explanation.paths.as_slice()) {
+            (Some(_), [only]) => explanation::path(&explanation, only, columns),
+            _ => {
+                let mut text = explanation::paths(&explanation, columns);
+                if let Some(first) = explanation.paths.first() {
+                    text += &format!(
+                        "\nSingle calls: undertick explain {} {}\n",
+                        quoted(&arguments.trace.display().to_string()),
+                        quoted(&first.path.join("/"))
+                    );
+                }
+                text
+            }
+        }
+    })
+}
+
+fn found(arguments: &Explain, progress: &mut Progress) -> Result<Explanation, Failure> {
+    let trace = Trace::open(&arguments.trace)?;
+    let options = Options::default();
+    let report = analyze(&trace, options.clone(), &mut |share| {
+        progress.share("analysing", share);
+    })?;
+    let paths = match &arguments.path {
+        Some(path) => vec![wanted(&report, path)?],
+        None => most_time(&report),
+    };
+    let explained = explain(
+        &trace,
+        &options,
+        &report,
+        (&paths, arguments.slowest),
+        &mut |share| progress.share("looking at single calls", share),
+    )?;
+    if explained.paths.is_empty() {
+        return Err(Failure::usage(match &arguments.path {
+            Some(path) => format!(
+                "{path:?} has fewer than {FEWEST} calls, which have no typical one; undertick report {} \
+                 --full has their figures",
+                arguments.trace.display()
+            ),
+            None => format!(
+                "{}: no span has {FEWEST} calls or more, so none has a typical one",
+                arguments.trace.display()
+            ),
+        }));
+    }
+    Ok(explained)
+}
+
+/// The paths that take most of the time.
+fn most_time(report: &Report) -> Vec<usize> {
+    let mut paths: Vec<usize> = (0..report.paths.len())
+        .filter(|&at| report.paths[at].calls >= FEWEST)
+        .collect();
+    let share = |at: usize| report.paths[at].share.unwrap_or(0.0);
+    paths.sort_by(|&a, &b| share(b).total_cmp(&share(a)).then(a.cmp(&b)));
+    paths.truncate(MOST_PATHS);
+    paths
+}
+
+/// The path that is asked for.
+fn wanted(report: &Report, path: &str) -> Result<usize, Failure> {
+    let name = |at: usize| report.path_names(at).collect::<Vec<&str>>().join("/");
+    match report.paths_named(path).as_slice() {
+        [only] => Ok(*only),
+        [] => {
+            let names: Vec<String> = (0..report.paths.len().min(MOST_PATHS)).map(name).collect();
+            let more = match report.paths.len() > names.len() {
+                true => ", and more",
+                false => "",
+            };
+            Err(Failure::usage(format!(
+                "no path {path:?} in this trace; there are: {}{more}",
+                names.join(", ")
+            )))
+        }
+        several => {
+            let names: Vec<String> = several.iter().map(|&at| name(at)).collect();
+            Err(Failure::usage(format!(
+                "{path:?} is the end of several paths; give one of: {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// A word of a shell's command line.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
