@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 
 enum { REQUEST = 1, LOOKUP = 2, FLUSH = 3, SIZE = 4, MARK = 5 };
 enum kind {
-    NOTHING, SLEEP, LOCK, HOG, OWN_THREAD, QUEUED, FAULTS, SLOW_CHILD, MORE_CHILDREN, LARGE, SPIN, PIPE, KINDS
+    NOTHING, SLEEP, LOCK, HOG, OWN_THREAD, QUEUED, FAULTS, SLOW_CHILD, MORE_CHILDREN, LARGE, SPIN, PIPE, STOPPED, KINDS
 };
 enum { PAGES = 400, SLEEPS = 50, PER_KIND = 40, LARGE_SIZE = 950 };
 static const long US = 1000;
@@ -55,14 +56,21 @@ static void run_at(int urgency, int other_cpu) {
     if (sched_setaffinity(0, sizeof one, &one) || sched_setscheduler(0, SCHED_FIFO, &param)) fail("SCHED_FIFO");
 }
 
-// Answers: 'h' spins at once, 'l' after a while, 'a' answers after a while.
+// Asked 'h' it spins at once, 'l' after a while, 'a' answers after a while; 's' and a process: it lets
+// that go on after a while.
 static int serve(const char *in_name, const char *out_name) {
     run_at(20, 0);
     int in = open(in_name, O_RDONLY), out = open(out_name, O_WRONLY);
     if (in < 0 || out < 0) fail("pipe");
     for (char what; read(in, &what, 1) == 1;) {
         if (what == 'h') spin(DELAY);
-        if (what == 'l') { pause_ns(100 * US); spin(DELAY + 100 * US); }
+        if (what == 'l') { pause_ns(100 * US); spin(DELAY + 400 * US); }
+        pid_t stopped;
+        if (what == 's') {
+            if (read(in, &stopped, sizeof stopped) != sizeof stopped) return 1;
+            pause_ns(DELAY);
+            kill(stopped, SIGCONT);
+        }
         if (what == 'a') { pause_ns(DELAY); if (write(out, "a", 1) != 1) return 1; }
     }
     return 0;
@@ -108,7 +116,7 @@ static void delay(enum kind kind) {
         break;
     case HOG: tell(ask, 'h'); break;
     case OWN_THREAD: tell(hog_pipe[1], 'h'); break;
-    case QUEUED: tell(ask, 'l'); pause_ns(200 * US); break;
+    case QUEUED: tell(ask, 'l'); pause_ns(400 * US); break;
     case FAULTS: {
         char *memory = mmap(0, PAGES * 4096L, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) fail("mmap");
@@ -128,6 +136,12 @@ static void delay(enum kind kind) {
         tell(ask, 'a');
         if (read(answer, &read_back, 1) != 1) fail("read");
         break;
+    case STOPPED: {
+        struct { char what; pid_t pid; } __attribute__((packed)) stop = {'s', getpid()};
+        if (write(ask, &stop, sizeof stop) != sizeof stop) fail("write");
+        raise(SIGSTOP);
+        break;
+    }
     default: break;
     }
 }
