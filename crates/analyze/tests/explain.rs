@@ -40,6 +40,7 @@ enum Delay {
     WaitsForThread,
     WaitsForInterrupt,
     Queued,
+    WokenOnTheWay,
     Interrupt,
     Deferred,
     OwnDeferred,
@@ -49,7 +50,7 @@ enum Delay {
     Unknown,
 }
 
-const DELAYS: [Delay; 14] = [
+const DELAYS: [Delay; 15] = [
     Delay::Hog,
     Delay::HogInLookup,
     Delay::OwnThread,
@@ -57,6 +58,7 @@ const DELAYS: [Delay; 14] = [
     Delay::WaitsForThread,
     Delay::WaitsForInterrupt,
     Delay::Queued,
+    Delay::WokenOnTheWay,
     Delay::Interrupt,
     Delay::Deferred,
     Delay::OwnDeferred,
@@ -76,6 +78,7 @@ impl Delay {
             Self::WaitsForThread => (PartCause::Waited, Some("writer (8)")),
             Self::WaitsForInterrupt => (PartCause::Waited, Some("an interrupt")),
             Self::Queued => (PartCause::Queued, None),
+            Self::WokenOnTheWay => (PartCause::Queued, Some("hog (900)")),
             Self::Interrupt => (PartCause::Interrupt, None),
             Self::Deferred => (PartCause::SoftInterrupt, None),
             Self::OwnDeferred => (PartCause::OwnSoftInterrupt, None),
@@ -147,6 +150,8 @@ impl Program {
             Delay::WaitsForThread => self.off(ns, 0, 0, Some((WRITER, 0.99))),
             Delay::WaitsForInterrupt => self.off(ns, 0, 0, Some((0, 0.99))),
             Delay::Queued => self.off(ns, 0, 0, Some((WRITER, 0.01))),
+            // A few nanoseconds before it leaves.
+            Delay::WokenOnTheWay => self.off(ns, 0, HOG, Some((WRITER, -0.0002))),
             Delay::Interrupt => {
                 self.row(KernelKind::Interrupt, SERVER, 33, ns);
                 self.thread.now += ns;

@@ -32,21 +32,32 @@ pub fn paths(explanation: &Explanation, columns: usize) -> String {
         "path", "calls", "typical", "slowest"
     );
     for (of, name) in shown.iter().zip(&names) {
-        let line = format!(
-            "{name:width$}  {:>11}  {:>8}  {:>8}  {}",
-            figures::count(of.calls),
-            figures::duration(of.typical.took_ns),
-            of.slowest
-                .first()
-                .map_or_else(|| "-".to_owned(), |call| figures::duration(call.took_ns)),
-            in_short(of),
-        );
-        let _ = writeln!(text, "{}", shorten(&line, columns));
+        let slowest = of.slowest.first();
+        let line = |most: usize| {
+            format!(
+                "{name:width$}  {:>11}  {:>8}  {:>8}  {}",
+                figures::count(of.calls),
+                figures::duration(of.typical.took_ns),
+                slowest.map_or("-".to_owned(), |call| figures::duration(call.took_ns)),
+                in_short(of, most),
+            )
+        };
+        let _ = writeln!(text, "{}", fitting(line, columns));
     }
     if let Some(more @ 1..) = explanation.paths.len().checked_sub(MOST_PATHS) {
         let _ = writeln!(text, "and {more} more paths, in --json");
     }
     text
+}
+
+/// A line with as many parts as have room: the largest come first.
+fn fitting(line: impl Fn(usize) -> String, columns: usize) -> String {
+    let fits = |line: &String| line.chars().count() <= columns;
+    let lines = (1..=MOST).rev().map(&line);
+    lines
+        .into_iter()
+        .find(fits)
+        .unwrap_or_else(|| shorten(&line(1), columns))
 }
 
 fn name(of: &ExplainedPath) -> String {
@@ -66,12 +77,19 @@ fn excess_ns(of: &ExplainedPath) -> f64 {
 }
 
 /// The excess of a path's slowest calls, and its largest parts.
-fn in_short(of: &ExplainedPath) -> String {
+fn in_short(of: &ExplainedPath, most: usize) -> String {
     let whole = excess_ns(of);
     let parts = of.together.iter().filter(|part| part.ns >= WORTH * whole);
+    let without_whom = |part: &Part| match part.cause {
+        PartCause::Child => words(part),
+        _ => words(&Part {
+            of: None,
+            ..part.clone()
+        }),
+    };
     let parts: Vec<String> = parts
-        .take(MOST)
-        .map(|part| format!("{} {}", share(part.ns, whole), words(part)))
+        .take(most)
+        .map(|part| format!("{} {}", share(part.ns, whole), without_whom(part)))
         .collect();
     format!(
         "{} in {}: {}",
@@ -129,11 +147,7 @@ pub fn path(explanation: &Explanation, of: &ExplainedPath, columns: usize) -> St
         "began at", "took"
     );
     for call in &of.slowest {
-        // As many parts as have room: the largest come first.
-        let lines = (1..=MOST).rev().map(|most| one(call, most));
-        let fits = lines.clone().find(|line| line.chars().count() <= columns);
-        let line = fits.unwrap_or_else(|| shorten(&one(call, 1), columns));
-        let _ = writeln!(text, "{line}");
+        let _ = writeln!(text, "{}", fitting(|most| one(call, most), columns));
     }
     for remark in remarks(explanation, of) {
         let _ = write!(text, "\n{remark}\n");
@@ -215,7 +229,13 @@ pub fn words(part: &Part) -> String {
             ),
             None => "waiting".to_owned(),
         },
-        PartCause::Queued => "woken, and not on a CPU yet".to_owned(),
+        PartCause::Queued => match &part.of {
+            Some(of) => format!(
+                "woken, while {} had its CPU",
+                shorten(&clean(of), NAME_COLUMNS)
+            ),
+            None => "woken, and not on a CPU yet".to_owned(),
+        },
         PartCause::Interrupt => "in interrupts".to_owned(),
         PartCause::SoftInterrupt => "in deferred work of interrupts".to_owned(),
         PartCause::OwnSoftInterrupt => "in deferred work that it raised".to_owned(),

@@ -70,9 +70,13 @@ impl Kernel<'_> {
                     let woken = self.switches.woken(tid, piece.start, piece.end);
                     let until = woken.map_or(piece.end, |woken| woken.0);
                     let waker = woken.map(|woken| woken.1);
-                    spent.add(PartCause::Waited, until - piece.start, waker);
+                    if until > piece.start {
+                        spent.add(PartCause::Waited, until - piece.start, waker);
+                    }
                     if until < piece.end {
-                        spent.add(PartCause::Queued, piece.end - until, None);
+                        // Later on nothing shows who has the CPU.
+                        let next = (until == piece.start).then(next).flatten();
+                        spent.add(PartCause::Queued, piece.end - until, next);
                     }
                 }
                 Cause::Preempted => spent.add(PartCause::Preempted, ticks, next()),

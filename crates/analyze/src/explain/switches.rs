@@ -13,6 +13,8 @@ use crate::error::Error;
 /// The switches and wakes of one thread, in order of time.
 #[derive(Clone, Debug, Default)]
 struct OfThread {
+    /// When it came on a CPU.
+    came: Vec<i64>,
     /// When it left its CPU, and the thread that came there.
     left: Vec<(i64, i32)>,
     /// When it was woken, and by which thread; 0: by an interrupt.
@@ -35,6 +37,7 @@ impl Switches {
         for at in 0..columns.len() {
             let (ts, tid) = (columns.rows.ts[at], columns.tid[at]);
             match Kind::from_code(columns.rows.kind[at]) {
+                Some(Kind::SwitchIn) => self.threads.entry(tid).or_default().came.push(ts),
                 Some(Kind::SwitchOut) => {
                     let next = columns.rows.event[at];
                     self.threads.entry(tid).or_default().left.push((ts, next));
@@ -62,11 +65,20 @@ impl Switches {
         (next > 0 && then >= ts.saturating_sub(error)).then_some(next)
     }
 
-    /// When `tid`, off its CPU from `start` to `end`, was woken, and by whom.
+    /// When `tid`, off its CPU from `start` to `end`, was woken, and by whom. A thread may be woken on
+    /// its way off the CPU: it leaves all the same, and could run from the start on.
     pub(super) fn woken(&self, tid: i32, start: i64, end: i64) -> Option<(i64, i32)> {
-        let woken = &self.threads.get(&tid)?.woken;
-        let after = woken.partition_point(|row| row.0 < start);
-        woken.get(after).copied().filter(|row| row.0 <= end)
+        let thread = self.threads.get(&tid)?;
+        let after = thread.woken.partition_point(|row| row.0 < start);
+        if let Some(&found) = thread.woken.get(after)
+            && found.0 <= end
+        {
+            return Some(found);
+        }
+        let came = thread.came.partition_point(|&ts| ts <= start);
+        let since = *thread.came.get(came.checked_sub(1)?)?;
+        let (ts, waker) = *thread.woken.get(after.checked_sub(1)?)?;
+        (ts >= since).then_some((start, waker))
     }
 
     /// Most time that the hypervisor may have taken of a CPU between two readings, ns; `None` if

@@ -203,7 +203,7 @@ impl Watcher {
     pub(crate) fn watch(mut self) -> Result<Watching, TraceError> {
         let (stop, stopped) = channel();
         let thread = Builder::new()
-            .name("kernel events".to_owned())
+            .name("undertick trace".to_owned())
             .spawn(move || {
                 while stopped.recv_timeout(ROUND_EVERY) == Err(RecvTimeoutError::Timeout) {
                     self.round(false);
