@@ -104,7 +104,7 @@ fn found(arguments: &Explain, progress: &mut Progress) -> Result<Explanation, Fa
 }
 
 /// The paths that take most of the time.
-fn most_time(report: &Report) -> Vec<usize> {
+pub fn most_time(report: &Report) -> Vec<usize> {
     let mut paths: Vec<usize> = (0..report.paths.len())
         .filter(|&at| report.paths[at].calls >= FEWEST)
         .collect();

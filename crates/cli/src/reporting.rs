@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use undertick_analyze::runs::{self, MOST_RUNS, Run};
 use undertick_analyze::{Options, Table};
 use undertick_document::Report as Document;
+use undertick_document::explanation::Explanation;
 use undertick_document::timeline::Timeline;
 use undertick_format::input::{self, Kind};
 use undertick_format::read::Trace;
@@ -15,6 +16,9 @@ use crate::Failure;
 use crate::options::Report;
 use crate::output;
 use crate::progress::Progress;
+
+/// Slowest calls of a path on a page.
+const PAGE_CALLS: usize = 10;
 
 pub fn run(arguments: &Report) -> Result<u8, Failure> {
     let table = arguments.table.as_deref().map(read_table).transpose()?;
@@ -27,11 +31,16 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result = analyze(arguments, options, &mut progress);
     progress.done();
-    let (report, timeline) = result?;
+    let Analysed {
+        report,
+        timeline,
+        explanation,
+    } = result?;
     output::page(arguments.html.as_deref(), || {
         let trace = arguments.trace.to_string_lossy();
         let beside = html::Beside {
             timeline: timeline.as_ref(),
+            explanation: explanation.as_ref(),
             // Several runs have no common timeline.
             trace: report.runs.is_none().then_some(&*trace),
         };
@@ -55,11 +64,18 @@ pub fn run(arguments: &Report) -> Result<u8, Failure> {
     })
 }
 
+/// The document, and what only the page shows.
+struct Analysed {
+    report: Document,
+    timeline: Option<Timeline>,
+    explanation: Option<Explanation>,
+}
+
 fn analyze(
     arguments: &Report,
     options: Options,
     progress: &mut Progress,
-) -> Result<(Document, Option<Timeline>), Failure> {
+) -> Result<Analysed, Failure> {
     let runs = run_set::traces_in(&arguments.trace).map_err(|e| {
         Failure::usage(format!(
             "{}: {e}; make it readable",
@@ -67,7 +83,11 @@ fn analyze(
         ))
     })?;
     match runs {
-        Some(runs) => Ok((analyze_runs(arguments, &runs, &options, progress)?, None)),
+        Some(runs) => Ok(Analysed {
+            report: analyze_runs(arguments, &runs, &options, progress)?,
+            timeline: None,
+            explanation: None,
+        }),
         None => analyze_one(arguments, options, progress),
     }
 }
@@ -112,7 +132,7 @@ fn analyze_one(
     arguments: &Report,
     options: Options,
     progress: &mut Progress,
-) -> Result<(Document, Option<Timeline>), Failure> {
+) -> Result<Analysed, Failure> {
     let trace = Trace::open(&arguments.trace)?;
     if arguments.spans {
         undertick_analyze::keep_spans(&trace, options.clone(), &mut |share| {
@@ -133,7 +153,30 @@ fn analyze_one(
     undertick_analyze::add_states(&trace, &options, &mut report, &mut |share| {
         progress.share("comparing calls", share);
     })?;
-    Ok((report, timeline))
+    let explanation = match arguments.html {
+        None => None,
+        Some(_) => Some(page_explanation(&trace, &options, &report, progress)?),
+    };
+    Ok(Analysed {
+        report,
+        timeline,
+        explanation,
+    })
+}
+
+/// Why the slowest calls of the paths that take most of the time were slow, for a page.
+pub fn page_explanation(
+    trace: &Trace,
+    options: &Options,
+    report: &Document,
+    progress: &mut Progress,
+) -> Result<Explanation, Failure> {
+    let paths = crate::explain::most_time(report);
+    let asked = (paths.as_slice(), PAGE_CALLS);
+    let found = undertick_analyze::explain::explain(trace, options, report, asked, &mut |share| {
+        progress.share("looking at single calls", share);
+    })?;
+    Ok(found)
 }
 
 pub fn read_table(path: &std::path::Path) -> Result<Table, Failure> {

@@ -9,7 +9,7 @@ use crate::states;
 use crate::text::{clean, shorten};
 
 /// Share of an excess from which a part of it is told.
-const WORTH: f64 = 0.05;
+pub(crate) const WORTH: f64 = 0.05;
 /// Most parts of a call that are told, and of several calls.
 const MOST: usize = 3;
 const MOST_TOGETHER: usize = 8;
@@ -60,7 +60,7 @@ fn fitting(line: impl Fn(usize) -> String, columns: usize) -> String {
         .unwrap_or_else(|| shorten(&line(1), columns))
 }
 
-fn name(of: &ExplainedPath) -> String {
+pub(crate) fn name(of: &ExplainedPath) -> String {
     let whole: Vec<String> = of.path.iter().map(|name| clean(name)).collect();
     let whole = whole.join("/");
     match whole.chars().count() > NAME_COLUMNS {
@@ -76,10 +76,23 @@ fn excess_ns(of: &ExplainedPath) -> f64 {
     of.slowest.iter().map(|call| call.excess_ns).sum()
 }
 
+/// The largest parts of the excess of a path's slowest calls, with their shares.
+pub(crate) fn together(of: &ExplainedPath) -> Vec<String> {
+    parts_of(of, MOST_TOGETHER)
+}
+
 /// The excess of a path's slowest calls, and its largest parts.
 fn in_short(of: &ExplainedPath, most: usize) -> String {
+    format!(
+        "{} in {}: {}",
+        figures::duration(excess_ns(of)),
+        of.slowest.len(),
+        parts_of(of, most).join(", ")
+    )
+}
+
+fn parts_of(of: &ExplainedPath, most: usize) -> Vec<String> {
     let whole = excess_ns(of);
-    let parts = of.together.iter().filter(|part| part.ns >= WORTH * whole);
     let without_whom = |part: &Part| match part.cause {
         PartCause::Child => words(part),
         _ => words(&Part {
@@ -87,16 +100,11 @@ fn in_short(of: &ExplainedPath, most: usize) -> String {
             ..part.clone()
         }),
     };
-    let parts: Vec<String> = parts
+    (of.together.iter())
+        .filter(|part| part.ns >= WORTH * whole)
         .take(most)
         .map(|part| format!("{} {}", share(part.ns, whole), without_whom(part)))
-        .collect();
-    format!(
-        "{} in {}: {}",
-        figures::duration(whole),
-        of.slowest.len(),
-        parts.join(", ")
-    )
+        .collect()
 }
 
 /// The slowest calls of one path, one by one.

@@ -14,6 +14,7 @@ mod frame;
 pub mod interference;
 mod plot;
 pub mod reproduce;
+mod slowest;
 mod summary;
 pub mod survey;
 mod tables;
@@ -21,6 +22,7 @@ mod timeline;
 mod tree;
 
 use core::fmt::Write;
+use undertick_document::explanation::Explanation;
 use undertick_document::timeline::Timeline;
 use undertick_document::{Report, without_impossible};
 
@@ -43,6 +45,8 @@ const FILTER_ABOVE: usize = 12;
 pub struct Beside<'a> {
     /// One second of the trace.
     pub timeline: Option<&'a Timeline>,
+    /// Why the slowest calls were slow.
+    pub explanation: Option<&'a Explanation>,
     /// The trace's name, as commands accept it.
     pub trace: Option<&'a str>,
 }
@@ -67,6 +71,9 @@ fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::
     summary::write(page, report)?;
     if !report.paths.is_empty() {
         tree::write(page, report)?;
+    }
+    if let Some(explanation) = slowest(beside) {
+        slowest::write(page, explanation)?;
     }
     if !report.intervals.is_empty() {
         filter(page, report)?;
@@ -114,6 +121,7 @@ fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
     let sections = [
         ("summary", "Summary", true),
         ("tree", "Call tree", !report.paths.is_empty()),
+        ("slowest", "Slowest calls", slowest(beside).is_some()),
         ("intervals", "Intervals", has_intervals),
         ("distributions", "Distributions", has_intervals),
         ("times", "Time", has_times),
@@ -133,6 +141,11 @@ fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
     }
     page.push_str("</nav>\n</header>\n<main>\n");
     Ok(())
+}
+
+/// What explains the slowest calls, if there are some.
+fn slowest<'a>(beside: &Beside<'a>) -> Option<&'a Explanation> {
+    beside.explanation.filter(|found| !found.paths.is_empty())
 }
 
 fn filter(page: &mut String, report: &Report) -> core::fmt::Result {

@@ -9,8 +9,9 @@ use super::Count;
 use crate::run::{command, output, run_lines};
 
 const AT_ONCE: usize = 2;
-/// Tests that use all CPUs, or compare the shares of two programs: nothing runs beside them.
-const ALONE: [&str; 2] = ["survey", "interference"];
+/// Tests that use all CPUs, or compare the shares of two programs: nothing runs beside them. Those of
+/// the experiments have spin locks with rivals, and take twenty times as long beside others.
+const ALONE: [&str; 3] = ["survey", "interference", "undertick_experiment"];
 
 /// A test program, and the directory of its package.
 #[derive(Debug, PartialEq)]

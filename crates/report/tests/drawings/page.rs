@@ -197,6 +197,7 @@ fn a_timeline_is_words_a_table_and_a_document_of_its_own() {
     let timeline = invented::second();
     let beside = Beside {
         timeline: Some(&timeline),
+        explanation: None,
         trace: Some("it's mine.ut"),
     };
     let page = render_beside(&report, &beside);
@@ -217,4 +218,41 @@ fn a_timeline_is_words_a_table_and_a_document_of_its_own() {
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
+}
+
+/// The slowest calls, for the tests in a browser.
+#[test]
+fn slow_calls_are_a_table_with_bars_and_names_are_harmless() {
+    let report = invented::six();
+    let explanation = invented::explanation();
+    let beside = Beside {
+        explanation: Some(&explanation),
+        ..Beside::default()
+    };
+    let page = render_beside(&report, &beside);
+    keep("slowest.html", &page);
+    assert_embedded(&page, &report);
+    let section = page.split("<section id=\"slowest\">").nth(1).unwrap();
+    let section = section.split("</section>").next().unwrap();
+    for text in [
+        "<summary>server/&lt;b&gt;request: 1.00\u{a0}ms at the most; typical 1.20\u{a0}µs</summary>",
+        "The 2 slowest, of 48\u{a0}211 calls (48\u{a0}209 are not shown), took 1.20\u{a0}ms more: 75",
+        "preempted by &lt;script&gt;alert(2)&lt;/script&gt; (9)",
+        "up to 50.0\u{a0}µs by the hypervisor",
+    ] {
+        assert!(section.contains(text), "{text}: {section}");
+    }
+    // 900 us and 100 us of 1 ms fill the first bar; the second is a fifth of it.
+    for rect in [
+        "<rect class=\"waits\" x=\"0.0\" y=\"0\" width=\"180.0\"",
+        "<rect class=\"unknown\" x=\"180.0\" y=\"0\" width=\"20.0\"",
+        "<rect class=\"others\" x=\"0.0\" y=\"0\" width=\"40.0\"",
+    ] {
+        assert!(section.contains(rect), "{rect}: {section}");
+    }
+    assert!(page.contains("<a href=\"#slowest\">"));
+    assert!(
+        !render(&report).contains("slowest\""),
+        "nothing without an explanation"
+    );
 }

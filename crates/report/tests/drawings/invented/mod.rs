@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+mod explanation;
 mod hostile;
 mod timeline;
 
@@ -15,6 +16,7 @@ use undertick_document::{
 };
 use undertick_units::{Estimate, Interval};
 
+pub use explanation::explanation;
 pub use hostile::{NASTY_NAMES, hostile_throughout, nasty};
 pub use timeline::second;
 

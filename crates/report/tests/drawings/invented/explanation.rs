@@ -1,0 +1,64 @@
+//! Slow calls and what explains them.
+
+use undertick_document::explanation::{
+    ExplainedPath, Explanation, Part, PartCause, SCHEMA_VERSION, SlowCall, TypicalCall,
+};
+
+fn part(cause: PartCause, of: Option<&str>, ns: f64) -> Part {
+    Part {
+        cause,
+        of: of.map(str::to_owned),
+        conditions: Vec::new(),
+        ns,
+        n: 1,
+        typical_n: Some(0.0),
+    }
+}
+
+/// Two calls: one waited and was slower without a cause, the other one was preempted by a thread
+/// with a name that must not become markup.
+pub fn explanation() -> Explanation {
+    let waited = part(PartCause::Waited, Some("writer (8)"), 900_000.0);
+    let unexplained = part(PartCause::Unexplained, None, 100_000.0);
+    let preempted = part(
+        PartCause::Preempted,
+        Some("<script>alert(2)</script> (9)"),
+        200_000.0,
+    );
+    let call = |start_ns: f64, excess_ns: f64, parts: Vec<Part>| SlowCall {
+        start_ns,
+        took_ns: excess_ns + 1_200.0,
+        excess_ns,
+        tid: 7,
+        thread: Some("server".into()),
+        cpu: Some(1),
+        off_cpu_unseen: false,
+        stolen_up_to_ns: None,
+        parts,
+    };
+    Explanation {
+        schema_version: SCHEMA_VERSION,
+        error_ns: 69.0,
+        kernel: vec!["switches".into()],
+        paths: vec![ExplainedPath {
+            path: vec!["server".into(), "<b>request".into()],
+            calls: 48_211,
+            typical: TypicalCall {
+                n: 1_600,
+                took_ns: 1_200.0,
+                within_ns: [980.0, 1_310.0],
+                parts: vec![part(PartCause::Own, None, 1_200.0)],
+            },
+            together: vec![waited.clone(), preempted.clone(), unexplained.clone()],
+            slowest: vec![
+                call(413_210_000.0, 1_000_000.0, vec![waited, unexplained]),
+                SlowCall {
+                    thread: None,
+                    cpu: None,
+                    stolen_up_to_ns: Some(50_000.0),
+                    ..call(613_210_000.0, 200_000.0, vec![preempted])
+                },
+            ],
+        }],
+    }
+}
