@@ -20,7 +20,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use undertick_document::Report;
-use undertick_document::explanation::{ExplainedPath, Explanation, Part, SCHEMA_VERSION, SlowCall};
+use undertick_document::explanation::{
+    ExplainedPath, Explanation, Part, PartCause, SCHEMA_VERSION, SlowCall,
+};
 use undertick_estimate::states as estimate;
 use undertick_format::manifest::Manifest;
 use undertick_format::read::Trace;
@@ -39,6 +41,8 @@ use switches::Switches;
 pub const FEWEST: u64 = 20;
 /// Fewest calls of a state for which its typical time is known.
 const FEWEST_IN_STATE: usize = 16;
+/// Share of an excess from which it is told what the hypervisor may have taken.
+const WORTH_STOLEN: f64 = 0.05;
 
 /// Explains the slowest calls of these paths of the report, `slowest` of each, at least one. Paths with
 /// fewer than [`FEWEST`] calls are left out. `progress` receives the share done, 0 to 1.
@@ -190,17 +194,20 @@ impl Explaining<'_> {
                 let ns = self.about.ns_per_tick;
                 let cpu = self.about.running.cpu(tid, call.start);
                 let detail = call.detail.as_ref()?;
-                let stolen =
-                    cpu.and_then(|cpu| self.kernel.switches.stolen_ns(cpu, call.start, detail.end));
+                let excess_ns = (spent.elapsed as f64 - typical.elapsed) * ns;
+                let stolen = cpu
+                    .and_then(|cpu| self.kernel.switches.stolen_ns(cpu, call.start, detail.end))
+                    .map(|stolen| stolen.min(on_cpu_ns(&parts)))
+                    .filter(|stolen| *stolen >= WORTH_STOLEN * excess_ns);
                 Some(SlowCall {
                     start_ns: call.start.saturating_sub(self.first) as f64 * ns,
                     took_ns: spent.elapsed as f64 * ns,
-                    excess_ns: (spent.elapsed as f64 - typical.elapsed) * ns,
+                    excess_ns,
                     tid,
                     thread: self.about.roles.get(&tid).cloned(),
                     cpu,
                     off_cpu_unseen: detail.is_unseen,
-                    stolen_up_to_ns: stolen.map(|stolen| stolen.min(spent.elapsed as f64 * ns)),
+                    stolen_up_to_ns: stolen,
                     parts,
                 })
             })
@@ -266,13 +273,26 @@ impl States {
     }
 }
 
+/// The excess on the CPU, of which the hypervisor may have taken a part.
+fn on_cpu_ns(parts: &[Part]) -> f64 {
+    let is_on = |part: &&Part| {
+        matches!(
+            part.cause,
+            PartCause::Child | PartCause::State | PartCause::Unexplained
+        )
+    };
+    (parts.iter().filter(is_on))
+        .map(|part| part.ns.max(0.0))
+        .sum()
+}
+
 /// The excess of several calls by cause, the largest first.
 fn together(slowest: &[SlowCall], error_ns: f64) -> Vec<Part> {
     let mut together: Vec<Part> = Vec::new();
     for call in slowest {
         for (at, part) in call.parts.iter().enumerate() {
             let is_same = |other: &&mut Part| {
-                let is_child = part.cause == undertick_document::explanation::PartCause::Child;
+                let is_child = part.cause == PartCause::Child;
                 other.cause == part.cause && (!is_child || other.of == part.of)
             };
             let n = u64::from(at == 0 && part.ns > error_ns);

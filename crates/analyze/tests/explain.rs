@@ -177,7 +177,13 @@ impl Program {
                 self.thread.now += ns - 20;
                 self.thread.record(FLUSH, Kind::End, 0);
             }
-            Delay::SlowLookup | Delay::Unknown => self.thread.now += ns,
+            Delay::SlowLookup => self.thread.now += ns,
+            Delay::Unknown => {
+                // The hypervisor took half of it.
+                self.row(KernelKind::Steal, 0, 0, 0);
+                self.thread.now += ns;
+                self.row(KernelKind::Steal, 0, 0, ns / 2);
+            }
         }
     }
 
@@ -307,6 +313,8 @@ fn every_delay_is_attributed_to_what_caused_it() {
             "{delayed:?}: {call:#?}"
         );
         assert!(near(first.ns), "{delayed:?}: {call:#?}");
+        let stolen = (delayed.delay == Delay::Unknown).then_some((delayed.ns / 2) as f64);
+        assert_eq!(call.stolen_up_to_ns, stolen, "{delayed:?}: {call:#?}");
     }
 }
 

@@ -156,6 +156,7 @@ fn refused_by_all(dir: &Path, trace: &str, named: &[&str]) {
     let merged = format!("{trace}.merged");
     for words in [
         &["report", trace][..],
+        &["explain", trace],
         &["export", trace, "--to", "csv", &csv],
         &["export", trace, "--to", "parquet", &parquet],
         &["export", trace, "--to", "hdrhistogram", &csv],
@@ -369,6 +370,7 @@ fn names_steer_no_terminal() {
         m["warnings"] = json!([steering]);
     });
     done(dir, &["report", "steering.ut"]);
+    refused(dir, &["explain", "steering.ut", "x"], &["no path"]);
     done(
         dir,
         &["export", "steering.ut", "--to", "csv", "steering.csv"],

@@ -72,7 +72,8 @@ pub struct SlowCall {
     /// The recorder found its thread descheduled, and no kernel event shows for how long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub off_cpu_unseen: bool,
-    /// Most time that the hypervisor may have taken of what is unexplained, ns.
+    /// Most time that the hypervisor may have taken of the excess on the CPU (spans inside, its state,
+    /// unexplained), ns; absent where that is under a twentieth of the excess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_up_to_ns: Option<f64>,
     /// What the excess consists of, the largest first.

@@ -174,7 +174,7 @@ fn one(call: &SlowCall, most: usize) -> String {
         && let Some(stolen) = call.stolen_up_to_ns
     {
         parts.push(format!(
-            "up to {} by the hypervisor",
+            "up to {} of that the hypervisor's",
             figures::duration(stolen)
         ));
     }

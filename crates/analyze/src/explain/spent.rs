@@ -71,12 +71,14 @@ impl Kernel<'_> {
                     let until = woken.map_or(piece.end, |woken| woken.0);
                     let waker = woken.map(|woken| woken.1);
                     if until > piece.start {
-                        spent.add(PartCause::Waited, until - piece.start, waker);
+                        let ticks = until.saturating_sub(piece.start);
+                        spent.add(PartCause::Waited, ticks, waker);
                     }
                     if until < piece.end {
                         // Later on nothing shows who has the CPU.
                         let next = (until == piece.start).then(next).flatten();
-                        spent.add(PartCause::Queued, piece.end - until, next);
+                        let ticks = piece.end.saturating_sub(until);
+                        spent.add(PartCause::Queued, ticks, next);
                     }
                 }
                 Cause::Preempted => spent.add(PartCause::Preempted, ticks, next()),
@@ -88,7 +90,7 @@ impl Kernel<'_> {
                 Cause::Fault => spent.add(PartCause::Fault, ticks, None),
             }
         }
-        let kernel: i64 = spent.kernel.iter().map(|hits| hits.ticks).sum();
+        let kernel: i64 = (spent.kernel.iter()).fold(0, |all, of| all.saturating_add(of.ticks));
         let inside: i64 = (spent.inside.iter()).fold(0, |all, of| all.saturating_add(of.ticks));
         spent.own = (spent.elapsed.saturating_sub(kernel)).saturating_sub(inside);
         Some(spent)

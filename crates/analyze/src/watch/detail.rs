@@ -1,5 +1,7 @@
 //! More about calls that are to be explained: what lay inside them, and the slowest of a path.
 
+use std::cmp::Reverse;
+
 use super::Call;
 
 /// Most names of spans inside a call that are told apart.
@@ -88,7 +90,7 @@ impl Slowest {
     /// Sorts them, the slowest first and of equal ones the first, and forgets those beyond.
     fn settle(&mut self) {
         self.calls
-            .sort_by_key(|call| (-elapsed(call), call.start, call.ring));
+            .sort_by_key(|call| (Reverse(elapsed(call)), call.start, call.ring));
         self.calls.truncate(self.most);
         if self.calls.len() == self.most {
             self.least = self.calls.last().map_or(i64::MIN, elapsed);

@@ -174,6 +174,8 @@ fn commands(trace: &str, out: &str, with_sql: bool) -> Vec<(Vec<String>, bool)> 
         "report TRACE",
         "report TRACE --json",
         "report TRACE --html OUT/page.html",
+        "explain TRACE",
+        "explain TRACE --json",
         "export TRACE --to perfetto OUT/p",
         "export TRACE --to chrome OUT/c",
         "export TRACE --to csv OUT/v",

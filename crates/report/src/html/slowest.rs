@@ -97,7 +97,7 @@ fn calls(page: &mut String, of: &ExplainedPath) -> Result {
         &columns(),
         shown.iter(),
         false,
-        Some(("more than typical".to_owned(), &bars as _)),
+        Some(("excess".to_owned(), &bars as _)),
     )
 }
 
@@ -131,7 +131,7 @@ fn lines(call: &SlowCall) -> Vec<String> {
         .map(|part| format!("{} {}", micro(part.ns), words(part)))
         .collect();
     if let Some(stolen) = call.stolen_up_to_ns {
-        lines.push(format!("up to {} by the hypervisor", micro(stolen)));
+        lines.push(format!("up to {} of that the hypervisor's", micro(stolen)));
     }
     lines
 }
