@@ -95,6 +95,8 @@ fn parts_of(of: &ExplainedPath, most: usize) -> Vec<String> {
     let whole = excess_ns(of);
     let without_whom = |part: &Part| match part.cause {
         PartCause::Child => words(part),
+        PartCause::OwnThread => "behind own threads".to_owned(),
+        PartCause::Queued => "queued".to_owned(),
         _ => words(&Part {
             of: None,
             ..part.clone()
