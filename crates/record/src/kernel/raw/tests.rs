@@ -87,6 +87,7 @@ fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
         of(RecordKind::Anchor, 0, 0, 0, 8),
     ];
     early.iter().for_each(|record| writer.push(record));
+    writer.push(&Record::of_name(77, b"hog\0\0\0\0\0\0\0\0\0\0\0\0\0", 9));
     let all = 200_000;
     for i in 0..all {
         if i % 1000 == 0 {
@@ -112,6 +113,9 @@ fn the_last_records_are_kept_and_what_must_be_known_of_those_before() {
     };
     let records = read(&trace);
     assert_eq!(records, read(&out));
+    let named = records.iter().find(|of| of.kind == RecordKind::Name);
+    let named = named.map(|of| (of.tid, of.name()));
+    assert_eq!(named, Some((77, "hog".to_owned())));
     let faults: Vec<u64> = (records.iter())
         .filter(|record| record.kind == RecordKind::Fault)
         .map(|record| record.time)
