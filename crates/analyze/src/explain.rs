@@ -16,7 +16,7 @@ mod parts;
 mod spent;
 mod switches;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use undertick_document::Report;
@@ -24,7 +24,6 @@ use undertick_document::explanation::{
     ExplainedPath, Explanation, Part, PartCause, SCHEMA_VERSION, SlowCall,
 };
 use undertick_estimate::states as estimate;
-use undertick_format::manifest::Manifest;
 use undertick_format::read::Trace;
 
 use crate::error::Failed;
@@ -59,11 +58,11 @@ pub fn explain(
     let manifest = &trace.manifest;
     let ns = manifest.clock.ns_per_tick();
     let kernel = manifest.kernel.as_ref();
+    let step_ns = manifest.clock.granularity_ticks.max(1.0) * ns;
     let mut explanation = Explanation {
         schema_version: SCHEMA_VERSION,
-        error_ns: manifest.clock.granularity_ticks.max(1.0) * ns
-            + kernel.map_or(0.0, |kernel| kernel.error_ns),
-        kernel: told(manifest),
+        error_ns: step_ns + kernel.map_or(0.0, |kernel| kernel.error_ns),
+        has_kernel_events: false,
         paths: Vec::new(),
     };
     let paths: Vec<usize> = (paths.iter().copied())
@@ -93,6 +92,7 @@ pub fn explain(
     let Some((mut found, evidence, first)) = found else {
         return Ok(explanation);
     };
+    explanation.has_kernel_events = evidence.is_there();
     running.settle();
     let slow = found.take_slowest();
     let (intervals, events, calls) = found.calls();
@@ -110,6 +110,7 @@ pub fn explain(
         intervals: &intervals,
         events: &events,
         first,
+        step_ns,
         error_ns: explanation.error_ns,
         others: (kernel.into_iter().flat_map(|kernel| &kernel.others))
             .map(|other| (other.tid, other.name.clone()))
@@ -130,17 +131,6 @@ pub fn explain(
     Ok(explanation)
 }
 
-/// The kinds of kernel events that a trace has.
-fn told(manifest: &Manifest) -> Vec<String> {
-    let sources = manifest.kernel.iter().flat_map(|kernel| &kernel.sources);
-    let mut told: Vec<String> = (sources.filter(|source| source.used))
-        .flat_map(|source| source.tells.iter().cloned())
-        .collect();
-    told.sort();
-    told.dedup();
-    told
-}
-
 /// What is known of a trace whose calls are explained.
 struct Explaining<'a> {
     about: About<'a>,
@@ -149,6 +139,8 @@ struct Explaining<'a> {
     events: &'a [String],
     /// Time of the first event, ticks.
     first: i64,
+    /// The clock's step, and the error of a single time.
+    step_ns: f64,
     error_ns: f64,
     /// Names of threads of other programs.
     others: HashMap<i32, String>,
@@ -163,7 +155,7 @@ impl Explaining<'_> {
         mut sample: Vec<Call>,
         slow: Vec<Call>,
     ) -> Option<ExplainedPath> {
-        let known: std::collections::HashSet<(i32, i64)> =
+        let known: HashSet<(i32, i64)> =
             sample.iter().map(|call| (call.ring, call.start)).collect();
         let sampled = sample.len();
         let more = slow
@@ -236,7 +228,7 @@ impl Explaining<'_> {
             &ordered,
             self.first,
         );
-        let observed = facts.observed(self.error_ns.min(self.about.ns_per_tick));
+        let observed = facts.observed(self.step_ns);
         let found = estimate::states(&observed, self.options.confidence, "ns");
         let mut of_call = vec![None; calls.len()];
         let mut states = Vec::new();

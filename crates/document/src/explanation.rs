@@ -18,9 +18,9 @@ pub struct Explanation {
     /// Bound on the error of a single time, ns: the clock's step, and the error of the kernel's times
     /// where there are some.
     pub error_ns: f64,
-    /// Kinds of kernel events that the trace has, by name; without them the time off the CPU is not
+    /// Whether the trace has kernel events about its threads; without them the time off the CPU is not
     /// told from the other.
-    pub kernel: Vec<String>,
+    pub has_kernel_events: bool,
     /// The paths, the one with the largest excess of its slowest calls first.
     pub paths: Vec<ExplainedPath>,
 }

@@ -194,7 +194,7 @@ fn remarks(explanation: &Explanation, of: &ExplainedPath) -> Vec<String> {
         "A single time is exact to {}.",
         figures::duration(explanation.error_ns)
     )];
-    if explanation.kernel.is_empty() {
+    if !explanation.has_kernel_events {
         remarks.push(
             "The trace has no kernel events: what a thread waited, and what took its CPU, is unexplained \
              here.\nundertick record shows what it would need for them."

@@ -38,7 +38,7 @@ fn explanation() -> Explanation {
     Explanation {
         schema_version: SCHEMA_VERSION,
         error_ns: 69.0,
-        kernel: vec!["switches".into()],
+        has_kernel_events: true,
         paths: vec![ExplainedPath {
             path: vec!["server".into(), "request".into()],
             calls: 48_211,
@@ -124,7 +124,7 @@ fn all_paths_have_a_line_each() {
 #[test]
 fn without_kernel_events_that_is_said() {
     let mut found = explanation();
-    found.kernel.clear();
+    found.has_kernel_events = false;
     let text = path(&found, &found.paths[0], 100);
     assert!(text.contains("no kernel events"), "{text}");
 }

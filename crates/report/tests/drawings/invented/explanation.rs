@@ -39,7 +39,7 @@ pub fn explanation() -> Explanation {
     Explanation {
         schema_version: SCHEMA_VERSION,
         error_ns: 69.0,
-        kernel: vec!["switches".into()],
+        has_kernel_events: true,
         paths: vec![ExplainedPath {
             path: vec!["server".into(), "<b>request".into()],
             calls: 48_211,
