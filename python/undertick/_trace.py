@@ -81,7 +81,7 @@ class Trace:
         ones where that is clear. Columns ``call`` (0 is the slowest), ``start_ns`` (after the first
         event), ``took_ns``, ``excess_ns`` (the sum of ``ns`` over the parts of the call), ``tid``,
         ``thread``, ``cpu``, ``cause`` (``preempted``, ``waited``, ``child``, ..., see
-        docs/book/explain.md), ``of`` (who or what), ``words`` (both in words), ``ns``, ``n`` (how often
+        docs/book/explain.md), ``of`` (the thread or the span inside), ``words`` (both in words), ``ns``, ``n`` (how often
         in this call) and ``typical_n`` (how often in the typical one). No rows: the path has fewer
         than 20 calls. Raises `InputError` where `path` is no path, or the end of several.
         """

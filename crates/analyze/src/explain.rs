@@ -1,7 +1,6 @@
 //! Why single calls of a path took longer than its typical one.
 //!
-//! **Question.** Of the slowest calls of a path: who or what took the time that the typical call does
-//! not take?
+//! **Question.** Which causes made up the extra time of the slowest calls of a path?
 //!
 //! **Method.** The time of a call is divided among the kernel's events that hit its thread, the spans
 //! directly inside (their time on the CPU), and its own time on the CPU. The typical call is the mean
@@ -40,7 +39,7 @@ use switches::Switches;
 pub const FEWEST: u64 = 20;
 /// Fewest calls of a state for which its typical time is known.
 const FEWEST_IN_STATE: usize = 16;
-/// Share of an excess from which it is told what the hypervisor may have taken.
+/// Minimum share of an excess for which the bound of the hypervisor's time is given.
 const WORTH_STOLEN: f64 = 0.05;
 
 /// Explains the slowest calls of these paths of the report, `slowest` of each, at least one. Paths with
@@ -207,7 +206,7 @@ impl Explaining<'_> {
         Some(ExplainedPath {
             path,
             calls,
-            typical: typical.told(&names),
+            typical: typical.document(&names),
             together: together(&slowest, self.error_ns),
             slowest,
         })

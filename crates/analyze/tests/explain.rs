@@ -318,7 +318,7 @@ fn every_delay_is_attributed_to_what_caused_it() {
     }
 }
 
-/// Calls of another state take what such calls take: that is told, and not called unexplained.
+/// The excess of a call in a slower state is attributed to the state, and is not unexplained.
 #[test]
 fn the_state_of_a_call_explains_what_others_of_it_take() {
     let dir = tempfile::tempdir().unwrap();
@@ -338,7 +338,7 @@ fn the_state_of_a_call_explains_what_others_of_it_take() {
     }
 }
 
-/// Without the kernel's rows nobody knows who had the CPU, and nothing is made up.
+/// Without the kernel's rows the thread on the CPU is unknown, and the excess stays unexplained.
 #[test]
 fn without_the_kernel_what_it_did_is_unexplained() {
     let dir = tempfile::tempdir().unwrap();

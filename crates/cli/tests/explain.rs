@@ -72,7 +72,7 @@ fn recorded(dir: &Path) -> Option<String> {
     let has_tracefs =
         (sources.into_iter().flatten()).any(|of| of["name"] == "tracefs" && of["used"] == true);
     if !has_tracefs {
-        println!("skipped: no tracefs here, which tells who wakes and who preempts");
+        println!("skipped: no tracefs here, which shows the waking and the preempting thread");
         return None;
     }
     Some(trace)

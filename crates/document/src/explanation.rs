@@ -18,8 +18,8 @@ pub struct Explanation {
     /// Bound on the error of a single time, ns: the clock's step, and the error of the kernel's times
     /// where there are some.
     pub error_ns: f64,
-    /// Whether the trace has kernel events about its threads; without them the time off the CPU is not
-    /// told from the other.
+    /// Whether the trace has kernel events about its threads. Without them, time off the CPU cannot be
+    /// separated from time on it.
     pub has_kernel_events: bool,
     /// The paths, the one with the largest excess of its slowest calls first.
     pub paths: Vec<ExplainedPath>,
@@ -85,8 +85,8 @@ pub struct SlowCall {
 pub struct Part {
     /// What took it.
     pub cause: PartCause,
-    /// Who or what exactly: the thread that had the CPU, the one that woke it, or the name of the span
-    /// inside. Of several it is the one that took most.
+    /// The thread that had the CPU, the one that woke it, or the name of the span inside. Of several it
+    /// is the one that took most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// What is true of the calls of its state.

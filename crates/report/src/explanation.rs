@@ -8,9 +8,9 @@ use undertick_document::figures;
 use crate::states;
 use crate::text::{clean, shorten};
 
-/// Share of an excess from which a part of it is told.
+/// Minimum share of an excess for which a part is shown.
 pub(crate) const WORTH: f64 = 0.05;
-/// Most parts of a call that are told, and of several calls.
+/// Most parts shown of one call, and of several calls.
 const MOST: usize = 3;
 const MOST_TOGETHER: usize = 8;
 /// Most paths in the table.
@@ -137,8 +137,8 @@ pub fn path(explanation: &Explanation, of: &ExplainedPath, columns: usize) -> St
             figures::duration(whole)
         ),
     };
-    let told = of.together.iter().take(MOST_TOGETHER);
-    for part in told.filter(|part| part.ns > 0.0 && part.ns >= WORTH / 5.0 * whole) {
+    let parts = of.together.iter().take(MOST_TOGETHER);
+    for part in parts.filter(|part| part.ns > 0.0 && part.ns >= WORTH / 5.0 * whole) {
         let largest = match part.n {
             0 => String::new(),
             n => format!("; the largest part in {n}"),
@@ -269,7 +269,7 @@ pub fn words(part: &Part) -> String {
         }
         PartCause::State if part.conditions.is_empty() => "by their states".to_owned(),
         PartCause::State => format!("as usual {}", states::all(&part.conditions)),
-        PartCause::Own => "of its own".to_owned(),
+        PartCause::Own => "self time".to_owned(),
         PartCause::Unexplained => "unexplained".to_owned(),
     }
 }

@@ -119,7 +119,7 @@ impl Typical {
         let mut parts: Vec<Part> = Vec::new();
         for ((cause, hits), (ticks, n)) in KERNEL.into_iter().zip(&call.kernel).zip(self.kernel) {
             parts.push(Part {
-                of: hits.who.map(|who| names.thread(who.1)),
+                of: hits.by_thread.map(|(_, tid)| names.thread(tid)),
                 ..part(cause, hits.ticks as f64 - ticks, hits.n, n)
             });
         }
@@ -166,8 +166,8 @@ impl Typical {
         parts
     }
 
-    /// The typical call in the words of the document.
-    pub(super) fn told(&self, names: &Names<'_>) -> TypicalCall {
+    /// The typical call for the document.
+    pub(super) fn document(&self, names: &Names<'_>) -> TypicalCall {
         let part = |cause, of, ticks: f64, n: f64| Part {
             cause,
             of,

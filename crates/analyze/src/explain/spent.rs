@@ -7,7 +7,7 @@ use crate::evidence::{Cause, Evidence};
 use crate::watch::Call;
 use crate::watch::detail::Inside;
 
-/// Causes of the kernel, in the order in which they are told.
+/// Causes of the kernel, in the order of the document.
 pub(super) const KERNEL: [PartCause; 9] = [
     PartCause::Preempted,
     PartCause::OwnThread,
@@ -20,13 +20,13 @@ pub(super) const KERNEL: [PartCause; 9] = [
     PartCause::Fault,
 ];
 
-/// How often, for how long and by whom one cause hit a call.
+/// How often one cause hit a call, for how long, and which thread did it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hits {
     pub(super) ticks: i64,
     pub(super) n: u64,
-    /// The thread that did most of it, if it is known, and for how long; thread 0 is an interrupt.
-    pub(super) who: Option<(i64, i32)>,
+    /// The thread that took most of it, with its ticks; thread 0 is an interrupt. `None`: unknown.
+    pub(super) by_thread: Option<(i64, i32)>,
 }
 
 /// The time of one call: what the kernel's events took, the spans inside, and the rest.
@@ -75,7 +75,7 @@ impl Kernel<'_> {
                         spent.add(PartCause::Waited, ticks, waker);
                     }
                     if until < piece.end {
-                        // Later on nothing shows who has the CPU.
+                        // No row shows which thread has the CPU later on.
                         let next = (until == piece.start).then(next).flatten();
                         let ticks = piece.end.saturating_sub(until);
                         spent.add(PartCause::Queued, ticks, next);
@@ -98,14 +98,14 @@ impl Kernel<'_> {
 }
 
 impl Spent {
-    fn add(&mut self, cause: PartCause, ticks: i64, who: Option<i32>) {
+    fn add(&mut self, cause: PartCause, ticks: i64, by_thread: Option<i32>) {
         let at = KERNEL.iter().position(|of| *of == cause).unwrap_or(0);
         let hits = &mut self.kernel[at];
         hits.ticks = hits.ticks.saturating_add(ticks);
         hits.n += 1;
         let is_most = |before: (i64, i32)| ticks > before.0;
-        if hits.who.is_none_or(is_most) {
-            hits.who = who.map(|who| (ticks, who)).or(hits.who);
+        if hits.by_thread.is_none_or(is_most) {
+            hits.by_thread = by_thread.map(|tid| (ticks, tid)).or(hits.by_thread);
         }
     }
 }

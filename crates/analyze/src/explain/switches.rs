@@ -1,4 +1,4 @@
-//! Who came on a CPU in place of a thread, who woke it, and what the hypervisor took.
+//! Which thread took the CPU of another one, which one woke it, and the hypervisor's time.
 
 use std::collections::HashMap;
 
@@ -65,8 +65,8 @@ impl Switches {
         (next > 0 && then >= ts.saturating_sub(error)).then_some(next)
     }
 
-    /// When `tid`, off its CPU from `start` to `end`, was woken, and by whom. A thread may be woken on
-    /// its way off the CPU: it leaves all the same, and could run from the start on.
+    /// When `tid`, off its CPU from `start` to `end`, was woken, and by which thread. A thread that is
+    /// woken while it goes off the CPU still goes off: it could run from `start` on.
     pub(super) fn woken(&self, tid: i32, start: i64, end: i64) -> Option<(i64, i32)> {
         let thread = self.threads.get(&tid)?;
         let after = thread.woken.partition_point(|row| row.0 < start);

@@ -12,7 +12,7 @@ use super::raw::{Record, RecordKind};
 const IN_INTERRUPT: i64 = 0x08 | 0x10;
 /// Bit of `clone_flags`: a new thread of the same process.
 const CLONE_THREAD: i64 = 0x1_0000;
-/// Most names of threads that are remembered; beyond, they are told again.
+/// Most names of threads that are remembered; beyond, they are recorded again.
 const MOST_NAMES: usize = 1 << 16;
 /// Deepest nesting of interrupts; a deeper one means an error.
 const DEEPEST: usize = 16;
@@ -109,7 +109,7 @@ pub(super) struct Decoder {
     open: HashMap<i16, Open>,
     /// The name of the thread that comes on a CPU, in switches.
     next_name: Option<Field>,
-    /// Names of threads that have been told.
+    /// Names of threads that have been recorded.
     names: HashMap<i32, [u8; Record::NAME_BYTES]>,
     /// The times are not those of the trace clock.
     mapped: bool,

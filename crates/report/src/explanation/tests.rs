@@ -80,7 +80,7 @@ fn a_path_is_told_with_its_typical_call_and_each_slow_one() {
     let found = explanation();
     let text = plain(&path(&found, &found.paths[0], 100));
     let expected = "\
-server/request: 48 211 calls. The typical one takes 1.20 us: 800 ns in \"lookup\" + 400 ns of its own
+server/request: 48 211 calls. The typical one takes 1.20 us: 800 ns in \"lookup\" + 400 ns self time
 (mean of 1 600 calls, the middle fifth by time, 980 ns to 1.31 us).
 
 The slowest takes 1.00 ms more:

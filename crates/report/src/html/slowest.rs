@@ -125,8 +125,8 @@ fn columns<'a>() -> Columns<'a, &'a SlowCall> {
 
 /// The largest parts in words.
 fn lines(call: &SlowCall) -> Vec<String> {
-    let told = |part: &&Part| part.ns >= WORTH * call.excess_ns.abs();
-    let mut lines: Vec<String> = (call.parts.iter().filter(told))
+    let is_shown = |part: &&Part| part.ns >= WORTH * call.excess_ns.abs();
+    let mut lines: Vec<String> = (call.parts.iter().filter(is_shown))
         .take(MOST_PARTS)
         .map(|part| format!("{} {}", micro(part.ns), words(part)))
         .collect();
