@@ -28,11 +28,11 @@ pub struct Explain {
     /// Trace directory, as made by `undertick record`
     #[arg(value_name = "NAME.ut")]
     pub trace: PathBuf,
-    /// Names of spans from the outermost on, with / between them, or the last of them where that is
-    /// clear [default: a table of the paths that take most of the time]
+    /// Names of spans from the outermost on, with / between them, or the last name alone if it is
+    /// unambiguous [default: a table of the 16 paths that take most time]
     #[arg(value_name = "PATH")]
     pub path: Option<String>,
-    /// How many calls
+    /// Number of slowest calls of each path
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub slowest: usize,
     /// One JSON document on standard output, nothing else

@@ -40,10 +40,11 @@ pub struct ExplainedPath {
     pub slowest: Vec<SlowCall>,
 }
 
-/// The mean of the calls in the middle of their order by time: from the 40 % to the 60 % quantile of
-/// the calls that were looked at.
+/// The mean of the calls between the 40 % and the 60 % quantile of the durations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypicalCall {
+    /// Number of calls that were looked at: all, or a random choice over the whole recording.
+    pub looked_at: u64,
     /// Number of calls that it is the mean of.
     pub n: u64,
     /// Its time, ns: from begin to end, less the cost of recording.

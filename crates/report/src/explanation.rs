@@ -10,11 +10,13 @@ use crate::text::{clean, shorten};
 
 /// Minimum share of an excess for which a part is shown.
 pub(crate) const WORTH: f64 = 0.05;
+/// Minimum share of a duration for which what is not shown is given as `other`.
+const WORTH_OTHER: f64 = 0.01;
 /// Most parts shown of one call, and of several calls.
 const MOST: usize = 3;
 const MOST_TOGETHER: usize = 8;
 /// Most paths in the table.
-const MOST_PATHS: usize = 12;
+const MOST_PATHS: usize = 16;
 /// Columns of a name.
 const NAME_COLUMNS: usize = 40;
 
@@ -26,26 +28,35 @@ pub fn paths(explanation: &Explanation, columns: usize) -> String {
     let names: Vec<String> = shown.iter().map(|of| name(of)).collect();
     let width = names.iter().map(|name| name.chars().count()).max();
     let width = width.unwrap_or(0).max(4);
+    let n = shown.iter().map(|of| of.slowest.len()).max().unwrap_or(0);
     let _ = writeln!(
         text,
-        "{:width$}  {:>11}  {:>8}  {:>8}  more than typical, in the slowest",
+        "{:width$}  {:>11}  {:>8}  {:>8}  excess of the {n} slowest, by cause",
         "path", "calls", "typical", "slowest"
     );
     for (of, name) in shown.iter().zip(&names) {
         let slowest = of.slowest.first();
         let line = |most: usize| {
             format!(
-                "{name:width$}  {:>11}  {:>8}  {:>8}  {}",
+                "{name:width$}  {:>11}  {:>8}  {:>8}  {}: {}",
                 figures::count(of.calls),
                 figures::duration(of.typical.took_ns),
                 slowest.map_or("-".to_owned(), |call| figures::duration(call.took_ns)),
-                in_short(of, most),
+                figures::duration(excess_ns(of)),
+                shares(of, most).join(", "),
             )
         };
         let _ = writeln!(text, "{}", fitting(line, columns));
     }
     if let Some(more @ 1..) = explanation.paths.len().checked_sub(MOST_PATHS) {
-        let _ = writeln!(text, "and {more} more paths, in --json");
+        let _ = writeln!(text, "{more} more in --json");
+    }
+    let _ = writeln!(
+        text,
+        "\nThe excess of a path contains that of the paths inside it."
+    );
+    for remark in remarks(explanation, &[]) {
+        let _ = writeln!(text, "{remark}");
     }
     text
 }
@@ -77,26 +88,10 @@ fn excess_ns(of: &ExplainedPath) -> f64 {
 }
 
 /// The largest parts of the excess of a path's slowest calls, with their shares.
-pub(crate) fn together(of: &ExplainedPath) -> Vec<String> {
-    parts_of(of, MOST_TOGETHER)
-}
-
-/// The excess of a path's slowest calls, and its largest parts.
-fn in_short(of: &ExplainedPath, most: usize) -> String {
-    format!(
-        "{} in {}: {}",
-        figures::duration(excess_ns(of)),
-        of.slowest.len(),
-        parts_of(of, most).join(", ")
-    )
-}
-
-fn parts_of(of: &ExplainedPath, most: usize) -> Vec<String> {
+pub(crate) fn shares(of: &ExplainedPath, most: usize) -> Vec<String> {
     let whole = excess_ns(of);
-    let without_whom = |part: &Part| match part.cause {
+    let without_thread = |part: &Part| match part.cause {
         PartCause::Child => words(part),
-        PartCause::OwnThread => "behind own threads".to_owned(),
-        PartCause::Queued => "queued".to_owned(),
         _ => words(&Part {
             of: None,
             ..part.clone()
@@ -105,7 +100,7 @@ fn parts_of(of: &ExplainedPath, most: usize) -> Vec<String> {
     (of.together.iter())
         .filter(|part| part.ns >= WORTH * whole)
         .take(most)
-        .map(|part| format!("{} {}", share(part.ns, whole), without_whom(part)))
+        .map(|part| format!("{} {}", share(part.ns, whole), without_thread(part)))
         .collect()
 }
 
@@ -113,35 +108,39 @@ fn parts_of(of: &ExplainedPath, most: usize) -> Vec<String> {
 #[must_use]
 pub fn path(explanation: &Explanation, of: &ExplainedPath, columns: usize) -> String {
     let mut text = String::new();
-    let [shortest, longest] = of.typical.within_ns.map(figures::duration);
-    let consists: Vec<String> = (of.typical.parts.iter())
-        .filter(|part| part.ns >= WORTH * of.typical.took_ns)
-        .take(MOST)
-        .map(|part| format!("{} {}", figures::duration(part.ns), words(part)))
-        .collect();
+    let typical = &of.typical;
+    let [shortest, longest] = typical.within_ns.map(figures::duration);
+    let looked_at = match typical.looked_at >= of.calls {
+        true => String::new(),
+        false => format!(" of {} chosen at random", figures::count(typical.looked_at)),
+    };
     let _ = writeln!(
         text,
-        "{}: {} calls. The typical one takes {}: {}\n(mean of {} calls, the middle fifth by time, {shortest} to {longest}).\n",
+        "{}: {} calls. Typical: {} = {}\n(mean of {} calls, the middle fifth by duration{looked_at}: {shortest} to \
+         {longest}).\n",
         name(of),
         figures::count(of.calls),
-        figures::duration(of.typical.took_ns),
-        consists.join(" + "),
-        figures::count(of.typical.n),
+        figures::duration(typical.took_ns),
+        listed(&typical.parts, typical.took_ns, MOST).join(" + "),
+        figures::count(typical.n),
     );
     let whole = excess_ns(of);
     let _ = match of.slowest.len() {
-        1 => writeln!(text, "The slowest takes {} more:", figures::duration(whole)),
+        1 => writeln!(text, "Excess of the slowest: {}", figures::duration(whole)),
         n => writeln!(
             text,
-            "The {n} slowest take {} more than {n} typical ones:",
+            "Excess of the {n} slowest over {n} typical ones: {}",
             figures::duration(whole)
         ),
     };
-    let parts = of.together.iter().take(MOST_TOGETHER);
-    for part in parts.filter(|part| part.ns > 0.0 && part.ns >= WORTH / 5.0 * whole) {
+    let is_shown = |part: &&Part| part.ns > 0.0 && part.ns >= WORTH_OTHER * whole;
+    let shown: Vec<&Part> = (of.together.iter().filter(is_shown))
+        .take(MOST_TOGETHER)
+        .collect();
+    for part in &shown {
         let largest = match part.n {
             0 => String::new(),
-            n => format!("; the largest part in {n}"),
+            n => format!("; the largest part of {n}"),
         };
         let line = format!(
             "  {:>8}  {:>5}  {}{largest}",
@@ -151,60 +150,77 @@ pub fn path(explanation: &Explanation, of: &ExplainedPath, columns: usize) -> St
         );
         let _ = writeln!(text, "{}", shorten(&line, columns));
     }
+    let other = whole - shown.iter().map(|part| part.ns).sum::<f64>();
+    if other >= WORTH_OTHER * whole {
+        let share = share(other, whole);
+        let _ = writeln!(text, "  {:>8}  {share:>5}  other", figures::duration(other));
+    }
     let _ = writeln!(
         text,
-        "\n{:>13}  {:>8}  of which more than typical",
+        "\n{:>13}  {:>8}  excess over the typical call, by cause",
         "began at", "took"
     );
     for call in &of.slowest {
         let _ = writeln!(text, "{}", fitting(|most| one(call, most), columns));
     }
-    for remark in remarks(explanation, of) {
-        let _ = write!(text, "\n{remark}\n");
+    text.push('\n');
+    for remark in remarks(explanation, &of.slowest) {
+        let _ = writeln!(text, "{remark}");
     }
     text
 }
 
-/// One slow call, with that many parts at most.
-fn one(call: &SlowCall, most: usize) -> String {
-    let parts = (call.parts.iter()).filter(|part| part.ns >= WORTH * call.excess_ns.abs());
-    let mut parts: Vec<String> = parts
+/// The largest parts of a duration, and the rest of it.
+pub(crate) fn listed(parts: &[Part], whole_ns: f64, most: usize) -> Vec<String> {
+    let shown: Vec<&Part> = (parts.iter())
+        .filter(|part| part.ns >= WORTH * whole_ns.abs())
         .take(most)
+        .collect();
+    let mut lines: Vec<String> = (shown.iter())
         .map(|part| format!("{} {}", figures::duration(part.ns), words(part)))
         .collect();
-    if most == MOST
-        && let Some(stolen) = call.stolen_up_to_ns
-    {
-        parts.push(format!(
-            "up to {} of that the hypervisor's",
-            figures::duration(stolen)
-        ));
+    let other = whole_ns - shown.iter().map(|part| part.ns).sum::<f64>();
+    if other >= WORTH_OTHER * whole_ns.abs() && other > 0.0 {
+        lines.push(format!("{} other", figures::duration(other)));
     }
+    lines
+}
+
+/// The bound of the hypervisor's time in a call.
+pub(crate) fn stolen(call: &SlowCall) -> Option<String> {
+    let stolen_ns = call.stolen_up_to_ns?;
+    let stolen = figures::duration(stolen_ns);
+    Some(format!("(hypervisor: up to {stolen})"))
+}
+
+/// One slow call, with that many parts at most.
+fn one(call: &SlowCall, most: usize) -> String {
+    let parts = listed(&call.parts, call.excess_ns, most).join(", ");
+    let stolen = stolen(call).map_or(String::new(), |stolen| format!(" {stolen}"));
     format!(
-        "{:>11.6} s  {:>8}  {}",
+        "{:>11.6} s  {:>8}  {parts}{stolen}",
         call.start_ns / 1e9,
         figures::duration(call.took_ns),
-        parts.join(", ")
     )
 }
 
 /// What the reader must know of these calls.
-fn remarks(explanation: &Explanation, of: &ExplainedPath) -> Vec<String> {
+fn remarks(explanation: &Explanation, calls: &[SlowCall]) -> Vec<String> {
     let mut remarks = vec![format!(
-        "A single time is exact to {}.",
+        "Error of one duration: {}.",
         figures::duration(explanation.error_ns)
     )];
     if !explanation.has_kernel_events {
         remarks.push(
-            "The trace has no kernel events: what a thread waited, and what took its CPU, is unexplained \
-             here.\nundertick record shows what it would need for them."
+            "The trace has no kernel events: time off the CPU is unexplained. undertick record --kernel on\n\
+             names what they need."
                 .to_owned(),
         );
     }
-    let unseen = of.slowest.iter().filter(|call| call.off_cpu_unseen).count();
+    let unseen = calls.iter().filter(|call| call.off_cpu_unseen).count();
     if unseen > 0 {
         remarks.push(format!(
-            "In {unseen} of them the thread was off its CPU for a time that no kernel event shows."
+            "In {unseen} of these calls the thread was off its CPU for a time that no kernel event shows."
         ));
     }
     remarks
@@ -214,63 +230,46 @@ fn share(ns: f64, whole: f64) -> String {
     figures::per_cent((ns / whole.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0))
 }
 
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", shorten(&clean(name), NAME_COLUMNS))
-}
-
 /// A part in words.
 #[must_use]
 pub fn words(part: &Part) -> String {
-    let by = |what: &str| match &part.of {
-        Some(of) => format!("{what} by {}", shorten(&clean(of), NAME_COLUMNS)),
+    let thread = (part.of.as_deref()).map(|of| shorten(&clean(of), NAME_COLUMNS));
+    let with = |what: &str, link: &str| match &thread {
+        Some(thread) => format!("{what}{link}{thread}"),
         None => what.to_owned(),
     };
     match part.cause {
-        PartCause::Preempted => by("preempted"),
-        PartCause::OwnThread => match &part.of {
-            Some(of) => format!("while {} had its CPU", shorten(&clean(of), NAME_COLUMNS)),
-            None => "while another thread of the program had its CPU".to_owned(),
-        },
-        PartCause::Switched => "off its CPU, not known why".to_owned(),
-        PartCause::Waited => match &part.of {
-            Some(of) => format!(
-                "waiting, until {} woke it",
-                shorten(&clean(of), NAME_COLUMNS)
-            ),
-            None => "waiting".to_owned(),
-        },
-        PartCause::Queued => match &part.of {
-            Some(of) => format!(
-                "woken, while {} had its CPU",
-                shorten(&clean(of), NAME_COLUMNS)
-            ),
-            None => "woken, and not on a CPU yet".to_owned(),
-        },
+        PartCause::Preempted => with("preempted", " by "),
+        PartCause::OwnThread => with("preempted by own thread", " "),
+        PartCause::Switched => "off the CPU, reason unknown".to_owned(),
+        PartCause::Waited => with("waiting", ", woken by "),
+        PartCause::Queued => with("runnable", " behind "),
         PartCause::Interrupt => "in interrupts".to_owned(),
-        PartCause::SoftInterrupt => "in deferred work of interrupts".to_owned(),
-        PartCause::OwnSoftInterrupt => "in deferred work that it raised".to_owned(),
+        PartCause::SoftInterrupt => "in softirqs".to_owned(),
+        PartCause::OwnSoftInterrupt => "in softirqs that it raised".to_owned(),
         PartCause::Fault => format!("in {} page faults", figures::count(part.n)),
-        PartCause::Child => {
-            let of = quoted(part.of.as_deref().unwrap_or(""));
-            match part.typical_n {
-                Some(typical) if (typical - part.n as f64).abs() >= 0.5 => {
-                    let typical = if typical.fract().abs() < 0.05 {
-                        figures::count(typical.round() as u64)
-                    } else {
-                        format!("{typical:.1}")
-                    };
-                    format!(
-                        "in {of}, {} calls instead of {typical}",
-                        figures::count(part.n)
-                    )
-                }
-                _ => format!("in {of}"),
-            }
-        }
-        PartCause::State if part.conditions.is_empty() => "by their states".to_owned(),
-        PartCause::State => format!("as usual {}", states::all(&part.conditions)),
+        PartCause::Child => child(part),
+        PartCause::State if part.conditions.is_empty() => "usual in their states".to_owned(),
+        PartCause::State => format!("usual {}", states::all(&part.conditions)),
         PartCause::Own => "self time".to_owned(),
         PartCause::Unexplained => "unexplained".to_owned(),
+    }
+}
+
+/// Spans inside, with their number where that differs from the typical one.
+fn child(part: &Part) -> String {
+    let name = shorten(&clean(part.of.as_deref().unwrap_or("")), NAME_COLUMNS);
+    let differing = (part.typical_n).filter(|typical| (typical - part.n as f64).abs() >= 0.5);
+    match differing {
+        None => format!("in \"{name}\""),
+        Some(typical) => {
+            let typical = match typical.fract().abs() < 0.05 {
+                true => figures::count(typical.round() as u64),
+                false => format!("{typical:.1}"),
+            };
+            let n = figures::count(part.n);
+            format!("in \"{name}\", {n} calls instead of {typical}")
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) struct State {
 /// The mean of the calls in the middle, ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Typical {
+    looked_at: usize,
     n: usize,
     pub(super) elapsed: f64,
     within: [i64; 2],
@@ -73,6 +74,7 @@ impl Typical {
             mean.1 += f64::from(of.n) / n;
         }
         Some(Self {
+            looked_at: calls.len(),
             n: middle.len(),
             elapsed: mean(&|call| call.elapsed as f64),
             within: [middle.first()?.elapsed, middle.last()?.elapsed],
@@ -187,6 +189,7 @@ impl Typical {
         parts.retain(|part| part.ns != 0.0);
         parts.sort_by(|a, b| b.ns.total_cmp(&a.ns));
         TypicalCall {
+            looked_at: self.looked_at as u64,
             n: self.n as u64,
             took_ns: self.elapsed * names.ns,
             within_ns: self.within.map(|ticks| ticks as f64 * names.ns),

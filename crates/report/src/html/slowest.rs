@@ -2,11 +2,11 @@
 
 use core::fmt::{Result, Write};
 
-use undertick_document::explanation::{ExplainedPath, Explanation, Part, PartCause, SlowCall};
+use undertick_document::explanation::{ExplainedPath, Explanation, PartCause, SlowCall};
 use undertick_document::figures;
 
 use crate::escape::Text;
-use crate::explanation::{WORTH, name, together, words};
+use crate::explanation::{listed, name, shares, stolen};
 use crate::table::html::{self, with_micro};
 use crate::table::{Cell, Columns};
 
@@ -15,13 +15,15 @@ const MOST_PATHS: usize = 4;
 const MOST_CALLS: usize = 10;
 /// Most parts of a call in words.
 const MOST_PARTS: usize = 3;
+/// Most causes of the slowest calls together.
+const MOST_SHARES: usize = 8;
 /// Width and height of a bar, in units of the drawing.
 const BAR_WIDTH: f64 = 200.0;
 const BAR_HEIGHT: f64 = 14.0;
 
 /// Groups of causes, with the class and the words of each.
 const GROUPS: [(&str, &str); 6] = [
-    ("others", "the CPU was with others"),
+    ("others", "preempted, runnable, off the CPU"),
     ("waits", "waiting"),
     ("interrupts", "interrupts"),
     ("child", "spans inside"),
@@ -42,8 +44,8 @@ fn group(cause: PartCause) -> usize {
 
 pub(super) fn write(page: &mut String, explanation: &Explanation) -> Result {
     page.push_str(
-        "<section id=\"slowest\">\n<h2>Slowest calls</h2>\n<p class=\"hint\">What they spent more time on than \
-         the typical call of their path, which is the mean of the middle fifth.</p>\n<p class=\"hint legend\">",
+        "<section id=\"slowest\">\n<h2>Slowest calls</h2>\n<p class=\"hint\">The excess of each over the \
+         typical call of its path, by cause. The typical call is the mean of the middle fifth by duration.</p>\n<p class=\"hint legend\">",
     );
     for (class, words) in GROUPS {
         write!(page, "<span class=\"key {class}\"></span>{words} ")?;
@@ -65,7 +67,7 @@ pub(super) fn write(page: &mut String, explanation: &Explanation) -> Result {
     }
     writeln!(
         page,
-        "<p class=\"hint\">A single time is exact to {}. <code>undertick explain NAME.ut PATH</code> has all \
+        "<p class=\"hint\">Error of one duration: {}. <code>undertick explain NAME.ut PATH</code> has all \
          parts, and more calls.</p>\n</section>",
         micro(explanation.error_ns)
     )
@@ -82,12 +84,12 @@ fn calls(page: &mut String, of: &ExplainedPath) -> Result {
         page,
         "<p>{}</p>",
         Text(&with_micro(&format!(
-            "The {} slowest, of {} calls ({} are not shown), took {} more: {}.",
+            "The {} slowest, of {} calls ({} are not shown), have an excess of {}: {}.",
             shown.len(),
             figures::count(of.calls),
             figures::count(more),
             figures::duration(shown.iter().map(|call| call.excess_ns).sum::<f64>()),
-            together(of).join(", "),
+            shares(of, MOST_SHARES).join(", "),
         )))
     )?;
     let longest = shown.iter().map(|call| call.excess_ns).fold(0.0, f64::max);
@@ -97,7 +99,7 @@ fn calls(page: &mut String, of: &ExplainedPath) -> Result {
         &columns(),
         shown.iter(),
         false,
-        Some(("excess".to_owned(), &bars as _)),
+        Some(("by cause".to_owned(), &bars as _)),
     )
 }
 
@@ -117,7 +119,7 @@ fn columns<'a>() -> Columns<'a, &'a SlowCall> {
             call.cpu
                 .map_or(Cell::Nothing, |cpu| Cell::text(cpu.to_string()))
         })
-        .page("of which more than typical", |call| {
+        .page("excess over the typical call", |call| {
             Cell::Lines(lines(call))
         })
         .words()
@@ -125,15 +127,10 @@ fn columns<'a>() -> Columns<'a, &'a SlowCall> {
 
 /// The largest parts in words.
 fn lines(call: &SlowCall) -> Vec<String> {
-    let is_shown = |part: &&Part| part.ns >= WORTH * call.excess_ns.abs();
-    let mut lines: Vec<String> = (call.parts.iter().filter(is_shown))
-        .take(MOST_PARTS)
-        .map(|part| format!("{} {}", micro(part.ns), words(part)))
-        .collect();
-    if let Some(stolen) = call.stolen_up_to_ns {
-        lines.push(format!("up to {} of that the hypervisor's", micro(stolen)));
-    }
-    lines
+    let parts = listed(&call.parts, call.excess_ns, MOST_PARTS);
+    (parts.into_iter().chain(stolen(call)))
+        .map(|line| with_micro(&line))
+        .collect()
 }
 
 /// The excess as a bar, divided by groups of causes.

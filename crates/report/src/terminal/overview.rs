@@ -217,5 +217,7 @@ fn more(report: &Report) -> String {
         1 => " (1 warning)".to_owned(),
         n => format!(" ({n} warnings)"),
     };
-    format!("More: --full{hidden}, --flat, --html FILE, --json, --spans; slow calls: undertick explain")
+    format!(
+        "More: --full{hidden}, --flat, --html FILE, --json, --spans; slow calls: undertick explain"
+    )
 }

@@ -44,6 +44,7 @@ pub fn explanation() -> Explanation {
             path: vec!["server".into(), "<b>request".into()],
             calls: 48_211,
             typical: TypicalCall {
+                looked_at: 8_000,
                 n: 1_600,
                 took_ns: 1_200.0,
                 within_ns: [980.0, 1_310.0],
