@@ -31,6 +31,7 @@ pub mod report;
 pub mod reruns;
 pub mod sampled;
 pub mod slow;
+pub mod states;
 pub mod survey;
 pub mod threads;
 pub mod truth;
@@ -65,6 +66,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["edges", runs] => edges::measure(repetitions(runs)?),
         ["hog"] => hog::measure(),
         ["evidence"] => evidence::measure(),
+        ["states"] => states::measure(20),
+        ["states", runs] => states::measure(repetitions(runs)?),
         ["wake"] => wake::measure(),
         ["perturbation"] => perturbation::measure(22),
         ["perturbation", runs] => perturbation::measure(repetitions(runs)?),
@@ -110,7 +113,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, coverage, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, states, coverage, cmstar or all"
                 .to_owned(),
         ),
     }
