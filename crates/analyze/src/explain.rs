@@ -212,12 +212,11 @@ impl Explaining<'_> {
         })
     }
 
-    /// The states of the calls.
+    /// The states of the calls. Only the first ones are a random sample, and states come from those of
+    /// them whose time counts; the others were added because they are slow.
     fn states(&self, calls: &[Call], sampled: usize, spent: &[Spent]) -> States {
-        // The estimator takes them in order of time; what was added comes behind.
-        let mut order: Vec<usize> = (0..calls.len())
-            .filter(|&at| at >= sampled || calls[at].detail.as_ref().is_some_and(|of| of.is_kept))
-            .collect();
+        let mut order: Vec<usize> = (0..calls.len()).collect();
+        // The estimator takes them in order of time.
         order.sort_by_key(|&at| (calls[at].start, calls[at].ring));
         let ordered: Vec<Call> = order.iter().map(|&at| calls[at].clone()).collect();
         let facts = Facts::new(
@@ -227,15 +226,22 @@ impl Explaining<'_> {
             &ordered,
             self.first,
         );
-        let observed = facts.observed(self.step_ns);
-        let found = estimate::states(&observed, self.options.confidence, "ns");
+        let counts = |at: usize| calls[at].detail.as_ref().is_some_and(|of| of.is_kept);
+        let random: Vec<usize> = (0..order.len())
+            .filter(|&at| order[at] < sampled && counts(order[at]))
+            .collect();
+        let some = facts.some(&random);
+        let found = estimate::states(&some.observed(self.step_ns), self.options.confidence, "ns");
         let mut of_call = vec![None; calls.len()];
         let mut states = Vec::new();
         for state in found.into_iter().flat_map(|found| found.states) {
             let members: Vec<usize> = (0..order.len())
                 .filter(|&at| state.conditions.iter().all(|of| facts.holds(of, at)))
                 .collect();
-            let mut own: Vec<i64> = members.iter().map(|&at| spent[order[at]].own).collect();
+            let mut own: Vec<i64> = (members.iter().map(|&at| order[at]))
+                .filter(|&at| at < sampled && counts(at))
+                .map(|at| spent[at].own)
+                .collect();
             if own.len() < FEWEST_IN_STATE {
                 continue;
             }

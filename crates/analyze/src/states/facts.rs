@@ -42,6 +42,7 @@ pub(crate) fn threads(manifest: &Manifest) -> HashMap<i32, i32> {
 }
 
 /// What a fact is about.
+#[derive(Clone)]
 struct Word {
     fact: StateFact,
     of: Option<String>,
@@ -50,6 +51,7 @@ struct Word {
 }
 
 /// The facts of the calls of one path.
+#[derive(Clone)]
 pub(crate) struct Facts {
     words: Vec<Word>,
     facts: Vec<Fact>,
@@ -101,6 +103,22 @@ impl Facts {
             Some(cpu.to_string())
         });
         all
+    }
+
+    /// The facts of some of the calls, by their indices.
+    pub(crate) fn some(&self, calls: &[usize]) -> Self {
+        let numbers = |of: &[f64]| calls.iter().map(|&at| of[at]).collect();
+        Self {
+            words: self.words.clone(),
+            facts: (self.facts.iter())
+                .map(|fact| match fact {
+                    Fact::Kind(of) => Fact::Kind(calls.iter().map(|&at| of[at]).collect()),
+                    Fact::Number(of) => Fact::Number(numbers(of)),
+                })
+                .collect(),
+            times: numbers(&self.times),
+            values: numbers(&self.values),
+        }
     }
 
     pub(crate) fn observed(&self, step: f64) -> Observed<'_> {
