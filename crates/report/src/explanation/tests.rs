@@ -117,9 +117,7 @@ fn all_paths_have_a_line_each() {
     let line = text.lines().nth(1).unwrap();
     assert!(line.starts_with("server/request"), "{text}");
     assert!(
-        line.ends_with(
-            "  1.00 ms in 1: 90 % waiting, 9.0 % in \"look\\u{1b}up\", 3 calls instead of 1"
-        ),
+        line.ends_with("  1.00 ms: 90 % waiting, 9.0 % in \"look\\u{1b}up\", 3 calls instead of 1"),
         "{text}"
     );
 }
