@@ -7,7 +7,8 @@
 //! of the middle fifth of the calls by time, divided likewise. A part of the excess is the difference
 //! of two such times, so the parts of a call sum to its excess. Of its own time, page faults and its
 //! state ([`undertick_estimate::states`]) explain what they cost in other calls; the rest is
-//! unexplained.
+//! unexplained. A call may be in several states, or fulfil one of their conditions: the one with the
+//! longest typical time counts, up to the excess that there is.
 //!
 //! **Bounds.** The whole trace is read a second time; of each path 2^13 calls and the slowest are kept.
 
@@ -22,7 +23,7 @@ use undertick_document::Report;
 use undertick_document::explanation::{
     ExplainedPath, Explanation, Part, PartCause, SCHEMA_VERSION, SlowCall,
 };
-use undertick_estimate::states as estimate;
+use undertick_estimate::states::{self as estimate, Condition};
 use undertick_format::read::Trace;
 
 use crate::error::Failed;
@@ -232,11 +233,11 @@ impl Explaining<'_> {
             .collect();
         let some = facts.some(&random);
         let found = estimate::states(&some.observed(self.step_ns), self.options.confidence, "ns");
-        let mut of_call = vec![None; calls.len()];
-        let mut states = Vec::new();
-        for state in found.into_iter().flat_map(|found| found.states) {
+        let mut of_call: Vec<Option<usize>> = vec![None; calls.len()];
+        let mut states: Vec<State> = Vec::new();
+        for conditions in groups(found.into_iter().flat_map(|found| found.states)) {
             let members: Vec<usize> = (0..order.len())
-                .filter(|&at| state.conditions.iter().all(|of| facts.holds(of, at)))
+                .filter(|&at| conditions.iter().all(|of| facts.holds(of, at)))
                 .collect();
             let mut own: Vec<i64> = (members.iter().map(|&at| order[at]))
                 .filter(|&at| at < sampled && counts(at))
@@ -246,19 +247,39 @@ impl Explaining<'_> {
                 continue;
             }
             own.sort_unstable();
-            for at in members {
-                of_call[order[at]] = Some(states.len());
-            }
-            states.push(State {
-                conditions: facts.conditions(state.conditions),
+            let state = State {
+                conditions: facts.conditions(conditions),
                 own: own[own.len() / 2],
-            });
+            };
+            for at in members {
+                let so_far = &mut of_call[order[at]];
+                if so_far.is_none_or(|other| states[other].own < state.own) {
+                    *so_far = Some(states.len());
+                }
+            }
+            states.push(state);
         }
         States { states, of_call }
     }
 }
 
-/// The states of a path, and which of them each call is in.
+/// The conditions of each state, and each of these by itself: in a state with few calls, a condition
+/// that tells others apart may go unconfirmed.
+fn groups(states: impl Iterator<Item = estimate::State>) -> Vec<Vec<Condition>> {
+    let mut groups: Vec<Vec<Condition>> = Vec::new();
+    for state in states {
+        let singly = state.conditions.iter().map(|of| vec![of.clone()]);
+        let all: Vec<Vec<Condition>> = singly.chain([state.conditions.clone()]).collect();
+        for group in all {
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+    }
+    groups
+}
+
+/// The states of a path, and of those that a call is in the one that takes most.
 struct States {
     states: Vec<State>,
     of_call: Vec<Option<usize>>,
