@@ -75,8 +75,9 @@ impl Report {
 
 /// The names of each path, from the outermost span on, with `/` between them.
 fn whole_names(report: &document::Report) -> Vec<String> {
-    let names = |at| report.path_names(at).collect::<Vec<&str>>().join("/");
-    (0..report.paths.len()).map(names).collect()
+    (0..report.paths.len())
+        .map(|at| report.path_name(at))
+        .collect()
 }
 
 /// Returns the states of paths as columns, of one path or of all; an unknown value is null.

@@ -16,7 +16,7 @@ mod parts;
 mod spent;
 mod switches;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use undertick_document::Report;
@@ -126,8 +126,7 @@ pub fn explain(
             .paths
             .extend(explaining.path(of, calls.in_order(), slow));
     }
-    let excess = |of: &ExplainedPath| of.slowest.iter().map(|call| call.excess_ns).sum::<f64>();
-    (explanation.paths).sort_by(|a, b| excess(b).total_cmp(&excess(a)));
+    (explanation.paths).sort_by(|a, b| b.excess_ns().total_cmp(&a.excess_ns()));
     Ok(explanation)
 }
 
@@ -155,13 +154,16 @@ impl Explaining<'_> {
         mut sample: Vec<Call>,
         slow: Vec<Call>,
     ) -> Option<ExplainedPath> {
-        let known: HashSet<(i32, i64)> =
-            sample.iter().map(|call| (call.ring, call.start)).collect();
         let sampled = sample.len();
-        let more = slow
-            .iter()
-            .filter(|call| !known.contains(&(call.ring, call.start)));
-        sample.extend(more.cloned());
+        let mut place: HashMap<(i32, i64), usize> = (sample.iter().enumerate())
+            .map(|(at, call)| ((call.ring, call.start), at))
+            .collect();
+        for call in &slow {
+            place.entry((call.ring, call.start)).or_insert_with(|| {
+                sample.push(call.clone());
+                sample.len() - 1
+            });
+        }
         let tid = |call: &Call| self.about.threads.get(&call.ring).copied().unwrap_or(0);
         let spent: Vec<Spent> = (sample.iter())
             .map(|call| self.kernel.spent(tid(call), call))
@@ -175,9 +177,6 @@ impl Explaining<'_> {
             others: &self.others,
             ns: self.about.ns_per_tick,
         };
-        let place: HashMap<(i32, i64), usize> = (sample.iter().enumerate())
-            .map(|(at, call)| ((call.ring, call.start), at))
-            .collect();
         let slowest: Vec<SlowCall> = (slow.iter())
             .filter_map(|call| {
                 let at = *place.get(&(call.ring, call.start))?;

@@ -4,10 +4,13 @@ use std::path::Path;
 
 use undertick_analyze::{Options, analyze, analyze_with_timeline};
 use undertick_document::timeline::{LaneKind, Timeline};
-use undertick_format::manifest::{Clock, Host, Name};
 use undertick_format::read::Trace;
-use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
+use undertick_record::synthetic::SyntheticRing;
 use undertick_ring::{DeschedFlag, Kind, Record};
+
+mod support;
+
+use support::made;
 
 const OUTER: u16 = 1;
 const INNER: u16 = 2;
@@ -53,45 +56,11 @@ fn trace(dir: &Path) -> Trace {
         records,
         true_ns: Vec::new(),
     };
-    let name = |event, name: &str| Name {
-        pid: None,
-        event,
-        name: name.to_owned(),
-    };
-    let made = SyntheticTrace {
-        host: Host {
-            name: "made".into(),
-            kernel: "none".into(),
-            arch: "none".into(),
-            cpus: 2,
-            cpu_model: "none".into(),
-        },
-        command: vec!["made".into()],
-        clock: Clock {
-            name: "us".into(),
-            ticks_per_second_numerator: 1_000_000,
-            ticks_per_second_denominator: 1,
-            rate_source: "made".into(),
-            rate_error_ppb: 0.0,
-            granularity_ticks: 1.0,
-            read_cost_ns_median: 0.0,
-            anchors: Vec::new(),
-            across_cpus: None,
-        },
-        names: vec![
-            name(OUTER, "outer"),
-            name(INNER, "inner"),
-            name(POINT, "point"),
-        ],
-        started_unix_ns: 0,
-        duration_ns: 5_000_000_000,
-        warnings: Vec::new(),
-    };
     let rings = [
         ring(7, "slow", turns(Some(2_400_000))),
         ring(8, "even", turns(None)),
     ];
-    synthetic::write(&path, made, &rings, &mut |_| {}).unwrap();
+    made::write_at(&path, SECOND as u64, &["outer", "inner", "point"], &rings);
     Trace::open(&path).unwrap()
 }
 

@@ -9,6 +9,7 @@ use undertick_document::Report;
 use undertick_document::explanation::Explanation;
 use undertick_format::read::Trace;
 use undertick_report::explanation;
+use undertick_text::shell_word;
 
 use crate::progress::Progress;
 use crate::{Failure, output};
@@ -60,8 +61,8 @@ pub fn run(arguments: &Explain) -> Result<u8, Failure> {
                 if let Some(first) = explanation.paths.first() {
                     text += &format!(
                         "\nSingle calls: undertick explain {} {}\n",
-                        quoted(&arguments.trace.display().to_string()),
-                        quoted(&first.path.join("/"))
+                        shell_word(&arguments.trace.display().to_string()),
+                        shell_word(&first.path.join("/"))
                     );
                 }
                 text
@@ -116,7 +117,7 @@ pub fn most_time(report: &Report) -> Vec<usize> {
 
 /// The path that is asked for.
 fn wanted(report: &Report, path: &str) -> Result<usize, Failure> {
-    let name = |at: usize| report.path_names(at).collect::<Vec<&str>>().join("/");
+    let name = |at: usize| report.path_name(at);
     match report.paths_named(path).as_slice() {
         [only] => Ok(*only),
         [] => {
@@ -137,14 +138,5 @@ fn wanted(report: &Report, path: &str) -> Result<usize, Failure> {
                 names.join(", ")
             )))
         }
-    }
-}
-
-/// A word of a shell's command line.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }

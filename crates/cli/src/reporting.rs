@@ -165,7 +165,7 @@ fn analyze_one(
 }
 
 /// Why the slowest calls of the paths that take most of the time were slow, for a page.
-pub fn page_explanation(
+fn page_explanation(
     trace: &Trace,
     options: &Options,
     report: &Document,

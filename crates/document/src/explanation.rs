@@ -40,6 +40,14 @@ pub struct ExplainedPath {
     pub slowest: Vec<SlowCall>,
 }
 
+impl ExplainedPath {
+    /// The excess of its slowest calls together, ns.
+    #[must_use]
+    pub fn excess_ns(&self) -> f64 {
+        self.slowest.iter().map(|call| call.excess_ns).sum()
+    }
+}
+
 /// The mean of the calls between the 40 % and the 60 % quantile of the durations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypicalCall {

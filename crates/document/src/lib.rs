@@ -90,12 +90,17 @@ impl Report {
         (places.into_iter()).map(|at| self.paths[at].name.as_str())
     }
 
+    /// The names of the spans of a path, with `/` between them.
+    #[must_use]
+    pub fn path_name(&self, at: usize) -> String {
+        self.path_names(at).collect::<Vec<&str>>().join("/")
+    }
+
     /// The path whose names a text has, from the outermost on with `/` between them; where there is
     /// none, all paths whose last names it has.
     #[must_use]
     pub fn paths_named(&self, text: &str) -> Vec<usize> {
-        let name = |at: usize| self.path_names(at).collect::<Vec<&str>>().join("/");
-        let names: Vec<String> = (0..self.paths.len()).map(name).collect();
+        let names: Vec<String> = (0..self.paths.len()).map(|at| self.path_name(at)).collect();
         let end = format!("/{text}");
         match names.iter().position(|name| name == text) {
             Some(at) => vec![at],

@@ -42,7 +42,7 @@ pub fn paths(explanation: &Explanation, columns: usize) -> String {
                 figures::count(of.calls),
                 figures::duration(of.typical.took_ns),
                 slowest.map_or("-".to_owned(), |call| figures::duration(call.took_ns)),
-                figures::duration(excess_ns(of)),
+                figures::duration(of.excess_ns()),
                 shares(of, most).join(", "),
             )
         };
@@ -83,13 +83,9 @@ pub(crate) fn name(of: &ExplainedPath) -> String {
     }
 }
 
-fn excess_ns(of: &ExplainedPath) -> f64 {
-    of.slowest.iter().map(|call| call.excess_ns).sum()
-}
-
 /// The largest parts of the excess of a path's slowest calls, with their shares.
 pub(crate) fn shares(of: &ExplainedPath, most: usize) -> Vec<String> {
-    let whole = excess_ns(of);
+    let whole = of.excess_ns();
     let without_thread = |part: &Part| match part.cause {
         PartCause::Child => words(part),
         _ => words(&Part {
@@ -124,7 +120,7 @@ pub fn path(explanation: &Explanation, of: &ExplainedPath, columns: usize) -> St
         listed(&typical.parts, typical.took_ns, MOST).join(" + "),
         figures::count(typical.n),
     );
-    let whole = excess_ns(of);
+    let whole = of.excess_ns();
     let _ = match of.slowest.len() {
         1 => writeln!(text, "Excess of the slowest: {}", figures::duration(whole)),
         n => writeln!(

@@ -234,6 +234,5 @@ fn quoted(name: &str) -> String {
 
 /// A path by its names, from the outermost to the innermost.
 fn path_name(report: &Report, at: usize) -> String {
-    let names: Vec<&str> = report.path_names(at).collect();
-    quoted(&names.join("/"))
+    quoted(&report.path_name(at))
 }

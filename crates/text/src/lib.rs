@@ -77,5 +77,15 @@ fn cleaned(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Returns a word as a shell takes it: quoted where it is not plain.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
+    match !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -68,8 +68,13 @@ impl Thread {
     }
 }
 
-/// Writes a trace of these rings, with the names of the events from 1 on.
+/// Writes a trace of these rings, with the names of the events from 1 on and a tick of a nanosecond.
 pub fn write(path: &Path, names: &[&str], rings: &[SyntheticRing]) {
+    write_at(path, 1_000_000_000, names, rings);
+}
+
+/// As [`write`], with that many ticks per second.
+pub fn write_at(path: &Path, ticks_per_second: u64, names: &[&str], rings: &[SyntheticRing]) {
     let names = names.iter().zip(1..).map(|(name, event)| Name {
         pid: None,
         event,
@@ -85,8 +90,8 @@ pub fn write(path: &Path, names: &[&str], rings: &[SyntheticRing]) {
         },
         command: vec!["made".into()],
         clock: Clock {
-            name: "ns".into(),
-            ticks_per_second_numerator: 1_000_000_000,
+            name: "made".into(),
+            ticks_per_second_numerator: ticks_per_second,
             ticks_per_second_denominator: 1,
             rate_source: "made".into(),
             rate_error_ppb: 0.0,

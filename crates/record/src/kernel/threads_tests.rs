@@ -217,7 +217,7 @@ fn a_switch_that_the_hypervisor_interrupts_is_one() {
     assert_eq!((balance.missing_in, balance.missing_out), (0, 0));
 }
 
-/// Who takes the CPU of a thread that could have run on is in the row, and named.
+/// The row names the thread that takes the CPU of one that could have run on.
 #[test]
 fn the_thread_that_takes_a_cpu_is_named() {
     let sources = Sources {

@@ -3,6 +3,7 @@
 use core::fmt::{Result, Write};
 use undertick_document::figures;
 use undertick_document::timeline::{Detail, Lane, LaneKind, Timeline};
+use undertick_text::shell_word;
 
 use crate::escape::Text;
 use crate::remarks::number_of;
@@ -140,12 +141,12 @@ pub(super) fn elsewhere(page: &mut String, trace: &str) -> Result {
          <a href=\"https://ui.perfetto.dev\">ui.perfetto.dev</a> (it stays on this machine).</p>\n\
          <p><code id=\"export-command\">undertick export {} --to perfetto {}</code> \
          <button type=\"button\" data-copy=\"export-command\" hidden>Copy</button></p>\n",
-        Text(&quoted(trace)),
-        Text(&quoted(&format!("{file}.pftrace"))),
+        Text(&shell_word(trace)),
+        Text(&shell_word(&format!("{file}.pftrace"))),
     )?;
     let second = format!(
         "undertick report {} --html page.html --second 0s",
-        quoted(trace)
+        shell_word(trace)
     );
     write!(
         page,
@@ -154,13 +155,4 @@ pub(super) fn elsewhere(page: &mut String, trace: &str) -> Result {
         Text(&second),
     )?;
     Ok(())
-}
-
-/// A word quoted for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
-    match !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
