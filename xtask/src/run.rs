@@ -2,44 +2,89 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Durations of commands, s, with the commands.
-static TOOK: Mutex<Vec<(f64, String)>> = Mutex::new(Vec::new());
+/// What commands took.
+static TOOK: Mutex<Vec<Took>> = Mutex::new(Vec::new());
+
+/// The time of a command and its CPU time, s, with that of all its processes.
+#[derive(Clone)]
+struct Took {
+    seconds: f64,
+    cpu_seconds: Option<f64>,
+    text: String,
+}
 
 /// A timer of a command, from its creation until it is dropped.
 struct Stopwatch<'a> {
     started: Instant,
+    cpu_seconds: Option<f64>,
     text: &'a str,
 }
 
 impl<'a> Stopwatch<'a> {
     fn start(text: &'a str) -> Self {
-        let started = Instant::now();
-        Self { started, text }
+        Self {
+            started: Instant::now(),
+            cpu_seconds: None,
+            text,
+        }
     }
+
+    /// Waits for the end of the command.
+    fn wait(&mut self, mut child: Child) -> std::io::Result<ExitStatus> {
+        while let Some(None) = cpu_seconds_of_ended(child.id()) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.cpu_seconds = cpu_seconds_of_ended(child.id()).flatten();
+        child.wait()
+    }
+}
+
+/// The CPU time of a process that has ended and was not waited for yet; `Some(None)` while it runs,
+/// `None` if it is not known here.
+fn cpu_seconds_of_ended(id: u32) -> Option<Option<f64>> {
+    // Linux shows all systems this many ticks a second.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name in parentheses may hold anything.
+    let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |at: usize| words.get(at)?.parse::<f64>().ok();
+    let all = (11..15).map(ticks).sum::<Option<f64>>()?;
+    Some((words[0] == "Z").then_some(all / TICKS_PER_SECOND))
 }
 
 impl Drop for Stopwatch<'_> {
     fn drop(&mut self) {
-        let took = (self.started.elapsed().as_secs_f64(), self.text.to_owned());
+        let took = Took {
+            seconds: self.started.elapsed().as_secs_f64(),
+            cpu_seconds: self.cpu_seconds,
+            text: self.text.to_owned(),
+        };
         TOOK.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(took);
     }
 }
 
-/// The commands that took longest so far, one a line, without those under ten seconds.
+/// The commands that took most so far, one a line, without those under ten seconds.
 pub fn slowest(most: usize) -> Vec<String> {
     let mut all = TOOK.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let most_of = |took: &Took| took.cpu_seconds.unwrap_or(0.0).max(took.seconds);
+    all.sort_by(|a, b| most_of(b).total_cmp(&most_of(a)));
     (all.iter().take(most))
-        .filter(|(seconds, _)| *seconds >= 10.0)
-        .map(|(seconds, text)| {
-            let words: String = text.replace('"', "").chars().take(110).collect();
-            format!("{seconds:>6.0} s  {words}")
+        .filter(|took| most_of(took) >= 10.0)
+        .map(|took| {
+            let cpu = (took.cpu_seconds).map_or("?".to_owned(), |cpu| format!("{cpu:.0}"));
+            let text = took.text.replace('"', "");
+            // The surroundings of a command may be long, and come before it.
+            let words: Vec<&str> = (text.split_whitespace())
+                .filter(|word| !word.contains('='))
+                .collect();
+            let words: String = words.join(" ").chars().take(120).collect();
+            format!("{:>6.0} s {cpu:>6} s CPU  {words}", took.seconds)
         })
         .collect()
 }
@@ -76,8 +121,8 @@ pub fn line(words: &str, values: &[&str]) -> Command {
 pub fn run(mut command: Command) -> Result<(), String> {
     let text = format!("{command:?}");
     println!("\n$ {text}");
-    let _took = Stopwatch::start(&text);
-    match command.status() {
+    let mut took = Stopwatch::start(&text);
+    match command.spawn().and_then(|child| took.wait(child)) {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("failed ({status}): {text}")),
         Err(error) => Err(format!("could not run {text}: {error}")),
@@ -98,7 +143,7 @@ pub fn run_lines(
 ) -> Result<(), String> {
     let text = format!("{command:?}");
     println!("\n$ {text}");
-    let _took = Stopwatch::start(&text);
+    let mut took = Stopwatch::start(&text);
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -110,7 +155,7 @@ pub fn run_lines(
             println!("{line}");
         }
     }
-    let status = child.wait().map_err(|e| e.to_string())?;
+    let status = took.wait(child).map_err(|e| e.to_string())?;
     if status.success() {
         Ok(())
     } else {

@@ -156,8 +156,8 @@ pub fn all() -> Result<(), String> {
     steps(&mut count, exchanges());
     steps(&mut count, crate::book::all());
     joined_count(&mut count, beside);
-    println!("\nwhat took longest, seconds:");
-    for line in slowest(12) {
+    println!("\nwhat took most:");
+    for line in slowest(24) {
         println!("{line}");
     }
     for line in &count.failures {

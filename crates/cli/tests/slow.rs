@@ -16,6 +16,34 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON document")
 }
 
+/// The refusals of runs that a busy machine preempted all the time.
+const PREEMPTED: [&str; 2] = [
+    "preempted all the time",
+    "ended before enough undisturbed cycles",
+];
+
+/// The exit code and the document of a live run. A run that was preempted all the time is repeated;
+/// `None`, with the reason printed, if all of them were.
+fn live(arguments: &[&str]) -> Option<(i32, Value)> {
+    for _ in 0..20 {
+        let output = undertick(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let code = output.status.code().expect("an exit code");
+        if PREEMPTED.iter().any(|words| errors.contains(words)) {
+            assert_eq!((code, output.stdout.len()), (1, 0), "{errors}");
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            continue;
+        }
+        let run = serde_json::from_slice(&output.stdout);
+        return Some((
+            code,
+            run.unwrap_or_else(|error| panic!("{error}: {errors}")),
+        ));
+    }
+    println!("skipped: this machine is too busy for a loop of {arguments:?}");
+    None
+}
+
 fn script(dir: &tempfile::TempDir, text: &str) -> String {
     let path = dir.path().join("loop.toml");
     std::fs::write(&path, text).unwrap();
@@ -53,7 +81,7 @@ fn a_run_adds_up() {
     let dir = tempfile::tempdir().unwrap();
     let path = script(&dir, SCRIPT);
     for estimator in ["stepped", "edges"] {
-        let run = json(&[
+        let Some((code, run)) = live(&[
             "slow",
             "run",
             &path,
@@ -62,7 +90,10 @@ fn a_run_adds_up() {
             "--estimator",
             estimator,
             "--json",
-        ]);
+        ]) else {
+            return;
+        };
+        assert_eq!(code, 0, "{run}");
         assert_eq!(run["schema_version"], 1);
         assert_eq!(run["estimator"], estimator);
         let rows = run["activities"].as_array().unwrap();
@@ -91,7 +122,7 @@ fn a_run_adds_up() {
 fn plain_counts_give_intervals_or_say_why_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = script(&dir, SCRIPT);
-    let output = undertick(&[
+    let Some((code, run)) = live(&[
         "slow",
         "run",
         &path,
@@ -100,11 +131,12 @@ fn plain_counts_give_intervals_or_say_why_not() {
         "--estimator",
         "counts",
         "--json",
-    ]);
-    let run: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    ]) else {
+        return;
+    };
     let rows = run["activities"].as_array().unwrap();
     let locked = rows.iter().any(|row| row["refused"].is_string());
-    assert_eq!(output.status.code(), Some(i32::from(locked)));
+    assert_eq!(code, i32::from(locked));
     for row in rows {
         let bounds = row["mean"]["interval"][0].is_number();
         assert_ne!(bounds, row["refused"].is_string(), "{row}");
@@ -160,7 +192,7 @@ fn a_pace_is_kept() {
     );
     let text = std::fs::read_to_string(here).unwrap();
     let path = script(&dir, &text.replace("seconds = 5.0", "cycles = 400"));
-    let output = undertick(&[
+    let Some((code, run)) = live(&[
         "slow",
         "run",
         &path,
@@ -169,9 +201,10 @@ fn a_pace_is_kept() {
         "--estimator",
         "counts",
         "--json",
-    ]);
-    assert!(output.status.code().is_some_and(|c| c < 2));
-    let run: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    ]) else {
+        return;
+    };
+    assert!(code < 2);
     assert!(run["seconds"].as_f64().unwrap() >= 399.0 * 500e-6, "{run}");
     let wrong = script(&dir, &text.replace("pace = \"500us\"", "pace = \"often\""));
     let wrong = undertick(&["slow", "run", &wrong, "--clock", "quantised:1ms"]);

@@ -176,6 +176,51 @@ fn the_planted_cause_comes_first() {
     }
 }
 
+/// One sample in twenty is long by its size, and one in a hundred by something unknown.
+#[test]
+fn a_number_is_cut_where_the_samples_change() {
+    const LARGE: f64 = 950.0;
+    for seed in 0..20 {
+        let mut r = Source(ChaCha8Rng::seed_from_u64(7000 + seed));
+        let n = 8000;
+        let sizes: Vec<f64> = (0..n).map(|_| (r.uniform() * 999.9).floor()).collect();
+        let values = (sizes.iter())
+            .map(|&size| match (size >= LARGE, r.is(0.01)) {
+                (_, true) => 300_000.0,
+                (true, _) => 60_000.0,
+                _ => 1000.0 * (0.2 * r.normal()).exp(),
+            })
+            .collect();
+        let samples = Samples {
+            times: (0..n).map(|at| f64::from(at) * 1e4).collect(),
+            values,
+            facts: vec![Fact::Number(sizes.clone())],
+        };
+        let found = samples.states().expect("states");
+        let from = (found.states.iter())
+            .filter_map(|state| match state.conditions[0] {
+                Condition::Within { from, .. } => from,
+                _ => None,
+            })
+            .fold(f64::NEG_INFINITY, f64::max);
+        let of = |is_large: bool| {
+            let all = sizes.iter().filter(|size| (**size >= LARGE) == is_large);
+            let above = all.clone().filter(|size| **size >= from).count();
+            above as f64 / all.count() as f64
+        };
+        assert!(
+            of(true) > 0.97,
+            "{seed}: {} of the large from {from} on",
+            of(true)
+        );
+        assert!(
+            of(false) < 0.01,
+            "{seed}: {} of the others from {from} on",
+            of(false)
+        );
+    }
+}
+
 #[test]
 fn no_cause_is_invented() {
     for noise in NOISES {

@@ -2,7 +2,7 @@
 
 use super::{Condition, FEWEST_IN_STATE, Fact, Observed};
 
-/// Places at which a number or the time may be cut.
+/// Places at which a number or the time may be cut at first.
 const CUTS: usize = 64;
 
 /// A division of samples in two.
@@ -144,19 +144,38 @@ fn by_number(numbers: &[f64], logs: &[f64], samples: &[usize]) -> Option<(f64, f
     if ordered.len() < samples.len() {
         return None;
     }
-    let mut cuts: Vec<f64> = (1..CUTS)
+    let mut coarse: Vec<f64> = (1..CUTS)
         .map(|i| ordered[i * ordered.len() / CUTS].0)
         .filter(|&cut| cut > ordered[0].0)
         .collect();
-    cuts.dedup();
+    coarse.dedup();
+    let (at, gain) = best_cut(&ordered, &coarse)?;
+    // Every number between the neighbours of the best one: a rare kind of samples may begin anywhere.
+    let from = at.checked_sub(1).map_or(ordered[0].0, |at| coarse[at]);
+    let until = coarse.get(at + 1).copied().unwrap_or(f64::INFINITY);
+    let first = ordered.partition_point(|(number, _)| *number <= from);
+    let last = ordered.partition_point(|(number, _)| *number < until);
+    let mut fine: Vec<f64> = ordered[first..last]
+        .iter()
+        .map(|(number, _)| *number)
+        .collect();
+    fine.dedup();
+    match best_cut(&ordered, &fine) {
+        Some((at, finer)) if finer > gain => Some((fine[at], finer)),
+        _ => Some((coarse[at], gain)),
+    }
+}
+
+/// Which of these cuts of samples, both ascending, is the best one, and what it gains.
+fn best_cut(ordered: &[(f64, f64)], cuts: &[f64]) -> Option<(usize, f64)> {
     let mut groups = vec![Group::default(); cuts.len() + 1];
     for (number, log) in ordered {
-        let group = &mut groups[cuts.partition_point(|&cut| cut <= number)];
+        let group = &mut groups[cuts.partition_point(|cut| cut <= number)];
         group.n += 1;
         group.sum += log;
     }
     let (cut, gain) = best(&groups)?;
-    Some((cuts[cut - 1], gain))
+    Some((cut - 1, gain))
 }
 
 /// The number of groups below the best cut between groups in their order, and what it gains.
