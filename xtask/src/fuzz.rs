@@ -20,8 +20,8 @@ const LONGEST_BYTES: u64 = 16 * 1024;
 /// A command did harm, did not end, or used too much.
 pub fn directories(seconds: u64) -> Result<(), String> {
     let mut test = line(
-        "cargo test --release --locked --package undertick-cli --test hostile_directories -- \
-         --nocapture",
+        "cargo test --release --locked --package undertick-cli --test all -- --nocapture \
+         hostile_directories::",
         &[],
     );
     test.env("UNDERTICK_DIRECTORIES_SECONDS", seconds.to_string());

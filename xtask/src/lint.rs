@@ -2,6 +2,7 @@
 //! lengths of files, other targets.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -13,6 +14,7 @@ const AARCH64: &str = "aarch64-unknown-linux-gnu";
 /// Runs all lints; counts those that could not be run here.
 pub fn all(skipped: &mut u64) -> Result<(), String> {
     run::run(command(&["cargo", "fmt", "--all", "--check"]))?;
+    no_test_left_out()?;
     // The release profile, as for everything else, so that the heavy crates are compiled only once.
     run::run(line(
         "cargo clippy --release --workspace --all-targets --locked -- -D warnings",
@@ -51,6 +53,45 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
         check.extend(["-p", package]);
     }
     run::run(command(&check))
+}
+
+/// Checks that every file of tests beside an `all.rs` is a module of it, or a program in the manifest:
+/// others would never be compiled.
+fn no_test_left_out() -> Result<(), String> {
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let listed = output(command(&["git", "ls-files", "crates/*/tests/*"]))?;
+    let files: Vec<&Path> = listed.lines().map(Path::new).collect();
+    let mut left_out = BTreeSet::new();
+    for all in files.iter().filter(|file| file.ends_with("tests/all.rs")) {
+        let tests = all.parent().unwrap_or(all);
+        let modules = read(&run::root().join(all))?;
+        let manifest = read(&run::root().join(tests).with_file_name("Cargo.toml"))?;
+        for file in files.iter().filter(|file| file.starts_with(tests)) {
+            let within = file.strip_prefix(tests).unwrap_or(file);
+            let is_root = within.parent() == Some(Path::new("")) && *file != *all;
+            let name = match within.extension().is_some_and(|of| of == "rs") && is_root {
+                true => within.file_stem(),
+                false if within.ends_with("mod.rs") => within.iter().next(),
+                false => None,
+            };
+            let Some(name) = name.and_then(|name| name.to_str()) else {
+                continue;
+            };
+            let is_module = modules.lines().any(|line| line == format!("mod {name};"));
+            if !is_module && !manifest.contains(&format!("name = \"{name}\"")) {
+                left_out.insert(format!("{}: no `mod {name};` in all.rs", file.display()));
+            }
+        }
+    }
+    match left_out.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "tests that are never compiled:\n  {}",
+            Vec::from_iter(left_out).join("\n  ")
+        )),
+    }
 }
 
 /// Checks that no file is too long to be read at once. What programs include is one file.

@@ -1,7 +1,7 @@
 //! Compares random traces with a matcher without a stack: quadratic, and written from the rule
 //! alone.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! slowly, so a pair shows the cost of its neighbour. The truth is the work that the generator put
 //! in.
 
-mod support;
+use crate::support;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

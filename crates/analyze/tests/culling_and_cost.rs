@@ -1,6 +1,6 @@
 //! Dropping and compensation, every expected number by hand.
 
-mod support;
+use crate::support;
 
 use support::*;
 use undertick_analyze::{Compensate, Cull, Options};

@@ -1,6 +1,6 @@
 //! Samples dropped on evidence of the kernel.
 
-mod support;
+use crate::support;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -11,7 +11,7 @@ use undertick_format::schema::Kind as KernelKind;
 use undertick_record::kernel::rows::Row;
 use undertick_ring::Kind;
 
-mod support;
+use crate::support;
 
 use support::made::{self, Thread};
 

@@ -1,6 +1,6 @@
 //! Input that no recorder writes: nothing may panic, and memory must stay bounded.
 
-mod support;
+use crate::support;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

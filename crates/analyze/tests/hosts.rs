@@ -1,6 +1,6 @@
 //! Intervals from one host to another, with figures by hand.
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

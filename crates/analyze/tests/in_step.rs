@@ -1,7 +1,7 @@
 //! Traces of a coarse clock, with the fine one stored beside it. A note reports a program that
 //! keeps step with the clock, and its mean is limited accordingly.
 
-mod support;
+use crate::support;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -2,7 +2,7 @@
 //! stored beside it. The tests check whether the whole path, from rows to report, covers the true
 //! mean as often as the level says.
 
-mod support;
+use crate::support;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

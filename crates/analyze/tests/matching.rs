@@ -1,6 +1,6 @@
 //! Matching, with every expected number by hand.
 
-mod support;
+use crate::support;
 
 use support::*;
 use undertick_analyze::{Analysis, Cull, Error, Options, Table};

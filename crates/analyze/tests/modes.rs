@@ -1,7 +1,7 @@
 //! A simulated program with two paths, read by a clock that steps by 26 ticks: the report must find
 //! both modes, and no others.
 
-mod support;
+use crate::support;
 
 use support::*;
 use undertick_analyze::Options;

@@ -17,7 +17,7 @@ use undertick_format::read::Trace;
 use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
 use undertick_ring::{DeschedFlag, Kind, Record};
 
-mod support;
+use crate::support;
 
 /// The truth of each interval: samples, sum, minimum, maximum, unmatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Spans by path, against programs that know what they did.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 

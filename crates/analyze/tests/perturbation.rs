@@ -1,6 +1,6 @@
 //! Measuring points that were switched off and on, and the slow-down that the samples show.
 
-mod support;
+use crate::support;
 
 use support::{
     Row, begin, calibration, end, instant, interval, manifest, named, ns, report, row, warned,

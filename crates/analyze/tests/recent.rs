@@ -1,7 +1,7 @@
 //! Compares the report of the last seconds of a recording with everything that was recorded in
 //! them.
 
-mod support;
+use crate::support;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -1,6 +1,6 @@
 //! Merged runs, with figures by hand.
 
-mod support;
+use crate::support;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

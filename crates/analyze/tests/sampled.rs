@@ -1,6 +1,6 @@
 //! Sampled spans: counts are exact, and estimates cover the figures of all executions.
 
-mod support;
+use crate::support;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

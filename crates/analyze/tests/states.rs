@@ -8,7 +8,7 @@ use undertick_format::read::Trace;
 use undertick_record::synthetic::SyntheticRing;
 use undertick_ring::Kind;
 
-mod support;
+use crate::support;
 
 use support::made::{self, Thread};
 

@@ -1,6 +1,6 @@
 //! `undertick record --pid`, as a separate process.
 
-mod support;
+use crate::support;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;

@@ -1,7 +1,7 @@
 //! Bad input and full disks: a clear error, the right exit status, never a panic, and no file is
 //! overwritten.
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Commands as a user runs them.
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::io::Read;

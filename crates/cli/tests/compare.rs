@@ -1,6 +1,6 @@
 //! `undertick compare` as a user runs it: two programs in turn, sets of runs, traces.
 
-mod support;
+use crate::support;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

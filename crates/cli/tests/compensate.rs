@@ -1,6 +1,6 @@
 //! Spans that carry pairs of readings, from a C program to the report.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::{compile, said, undertick};

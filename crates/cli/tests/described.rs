@@ -1,6 +1,6 @@
 //! Manual pages and completions: complete, and accepted by their readers.
 
-mod support;
+use crate::support;
 
 use std::process::Command;
 

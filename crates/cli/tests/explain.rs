@@ -1,6 +1,6 @@
 //! `undertick explain`, on a program that is delayed in known ways.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::path::Path;

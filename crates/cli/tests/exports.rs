@@ -1,6 +1,6 @@
 //! Exports, read by independent readers.
 
-mod support;
+use crate::support;
 
 use std::fs;
 

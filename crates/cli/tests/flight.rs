@@ -1,6 +1,6 @@
 //! `undertick snapshot` and `undertick record --resume`, as a user runs them.
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

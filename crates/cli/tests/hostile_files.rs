@@ -1,7 +1,7 @@
 //! Files that are meant to hang, fill or fool their reader: each command ends soon, within bounded
 //! memory, with an error that names the file, and without control sequences for the terminal.
 
-mod support;
+use crate::support;
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;

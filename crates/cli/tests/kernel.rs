@@ -1,6 +1,6 @@
 //! `record --kernel`, and traces with rows of the kernel.
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::path::{Path, PathBuf};

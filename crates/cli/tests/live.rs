@@ -1,6 +1,6 @@
 //! `undertick live` in tmux: a screen of a known size that the test can read.
 
-mod support;
+use crate::support;
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

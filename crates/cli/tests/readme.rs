@@ -1,6 +1,6 @@
 //! The README's tutorial, as a newcomer would follow it.
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `undertick reproduce`: the printed figures of the source, by hand; of the live experiment the
 //! tests check only invariants.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::{refused, said, undertick};

@@ -1,7 +1,7 @@
 //! `undertick run --passes-table`: the table of a live trace is consistent, and agrees with the
 //! trace's rows; without privilege, too.
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `undertick reproduce traffic` and `trams`: the printed figures of the sources, by hand; of the
 //! measured ones the tests check only the structure, on any machine.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::undertick;

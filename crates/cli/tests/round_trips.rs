@@ -1,7 +1,7 @@
 //! Traces exported to other tools' formats and imported again: nothing that both formats can
 //! express is lost.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,6 @@
 //! `undertick record --runs` and the report of a set of runs, as a user runs them.
 
-mod support;
+use crate::support;
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! `undertick slow`: plans compared with figures by hand; for live runs the tests check only
 //! invariants.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::{refused, undertick};

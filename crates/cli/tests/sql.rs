@@ -1,7 +1,7 @@
 //! `undertick sql` calls the Python package; the package's tests check its answers
 //! (python/tests/test_sql.py).
 
-mod support;
+use crate::support;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Restricted machines and accounts: little shared memory, no rights, no writable directory,
 //! directories of other users.
 
-mod support;
+use crate::support;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

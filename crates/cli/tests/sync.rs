@@ -1,6 +1,6 @@
 //! `undertick sync` on one machine, where the truth about its clocks is known.
 
-mod support;
+use crate::support;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};

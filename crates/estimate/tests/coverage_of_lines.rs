@@ -1,6 +1,6 @@
 //! Checks whether 95 % means 95 % for a line's slope and intercept, and for block bootstraps.
 
-mod known;
+use crate::known;
 
 use known::{LEVEL, best, covers};
 use undertick_estimate::{Line, block_bootstrap, line};

@@ -1,7 +1,7 @@
 //! Series with long memory: the intervals of their mean and their quantiles contain the truth and
 //! are not much wider than they must be, or there are none.
 
-mod known;
+use crate::known;
 
 use known::{LEVEL, Source, repetitions};
 use undertick_estimate::{Sample, Series};

@@ -4,7 +4,7 @@
 //! median on coarse steps more is allowed). The intervals must not be wide to be safe: at most 1.3
 //! times the best known half-width.
 
-mod known;
+use crate::known;
 
 use known::{LEVEL, Source, repetitions};
 use undertick_estimate::Numbers;

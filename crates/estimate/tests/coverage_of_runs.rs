@@ -1,7 +1,7 @@
 //! Checks whether 95 % means 95 % for two runs that are compared. Truth and best known half-width
 //! come from the generators' formulas.
 
-mod known;
+use crate::known;
 
 use known::{LEVEL, Source, best, covers};
 use undertick_estimate::{

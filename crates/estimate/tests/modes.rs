@@ -2,7 +2,7 @@
 //! their shares. Seeded. `UNDERTICK_REPETITIONS` sets the repetitions of every case; without it
 //! there are fewer, with the bands for these.
 
-mod known;
+use crate::known;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

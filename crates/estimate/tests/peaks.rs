@@ -1,7 +1,7 @@
 //! Peaks of single machines, of the published histograms, and of invalid input.
 
-mod known;
-mod probe;
+use crate::known;
+use crate::probe;
 
 use known::Source;
 use probe::Machine;

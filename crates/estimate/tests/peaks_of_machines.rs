@@ -1,8 +1,8 @@
 //! Peaks of a probe on random, known machines: the number found, and the coverage of the shares.
 //! Seeded. `UNDERTICK_REPETITIONS` sets the number of runs.
 
-mod known;
-mod probe;
+use crate::known;
+use crate::probe;
 
 use known::Source;
 use probe::{Machine, Noise, Ran, Stay};

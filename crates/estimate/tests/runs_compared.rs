@@ -7,7 +7,7 @@
 //! median of 101 samples that are skewed and correlated. A random walk gives what is common to a
 //! round.
 
-mod known;
+use crate::known;
 
 use known::Source;
 use undertick_estimate::{Versus, paired_runs_versus, runs_versus};

@@ -1,6 +1,6 @@
 //! Spans of a program beside a coarse clock: where their mean reading is not reliable.
 
-mod slow_sim;
+use crate::slow_sim;
 
 use slow_sim::Source;
 use undertick_estimate::slow::{Begins, Lock};

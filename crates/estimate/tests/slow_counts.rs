@@ -1,6 +1,6 @@
 //! Tick counting on simulated loops whose truth is known, except stepping and edges.
 
-mod slow_sim;
+use crate::slow_sim;
 
 use slow_sim::{ACTIVITY, SimulatedLoop, Source, band, five_parts};
 use undertick_estimate::slow::{ActivityResult, LoopCounts, Results, Spectrum, WalkFacts};

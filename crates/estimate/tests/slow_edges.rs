@@ -1,6 +1,6 @@
 //! Edge interpolation on a simulated clock whose polls cost time.
 
-mod slow_sim;
+use crate::slow_sim;
 
 use slow_sim::{Source, band};
 use undertick_estimate::slow::{EdgeSamples, EdgeShot};

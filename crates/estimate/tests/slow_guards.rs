@@ -1,6 +1,6 @@
 //! Tests for parts of the model that the other tests do not cover, each for one part.
 
-mod slow_sim;
+use crate::slow_sim;
 
 use slow_sim::{ACTIVITY, SimulatedLoop, Source, band, five_parts};
 use undertick_estimate::slow::{LoopCounts, Move, Plan, Question, Refused, Stepper, two_ends};

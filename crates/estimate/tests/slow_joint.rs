@@ -1,6 +1,6 @@
 //! Parts, whole and the known sum; preempted cycles; contiguous cycles.
 
-mod slow_sim;
+use crate::slow_sim;
 
 use slow_sim::{ACTIVITY, SimulatedLoop, Source, band, five_parts};
 use undertick_estimate::slow::{Joint, LoopCounts, count_sd};

@@ -1,6 +1,6 @@
 //! Phase stepping compared with plain counting, on loops whose truth is known.
 
-mod slow_sim;
+use crate::slow_sim;
 
 use slow_sim::{ACTIVITY, SimulatedLoop, band, five_parts};
 use undertick_estimate::slow::{LoopCounts, Move, Stepper};

@@ -9,8 +9,8 @@ const REPETITIONS: &str = "10000";
 pub fn measure() -> Result<(), String> {
     println!("\ncoverage of 95 % intervals, {REPETITIONS} repetitions (target: 93.5 to 96.5 %)");
     let mut tests = line(
-        "cargo test --release --locked -p undertick-estimate --test coverage_of_numbers \
-         --test coverage_of_runs --test coverage_of_lines -- --nocapture",
+        "cargo test --release --locked -p undertick-estimate --test all -- --nocapture \
+         coverage_of_numbers:: coverage_of_runs:: coverage_of_lines::",
         &[],
     );
     tests.env("UNDERTICK_REPETITIONS", REPETITIONS);

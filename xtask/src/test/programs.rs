@@ -13,12 +13,21 @@ const AT_ONCE: usize = 2;
 /// the experiments have spin locks with rivals, and take twenty times as long beside others.
 const ALONE: [&str; 3] = ["survey", "interference", "undertick_experiment"];
 
+/// Test programs that take longest, by the directory of their package, the longest first.
+const LONGEST: [&str; 3] = ["cli", "meter", "analyze"];
+
 /// A test program, and the directory of its package.
 #[derive(Debug, PartialEq)]
 struct Program {
     name: String,
     path: String,
     package: String,
+}
+
+impl Program {
+    fn is_of(&self, directory: &str) -> bool {
+        Path::new(&self.package).ends_with(directory)
+    }
 }
 
 pub struct Programs(Vec<Program>);
@@ -52,7 +61,10 @@ impl Programs {
             }
         };
         let is_alone = |program: &Program| ALONE.contains(&program.name.as_str());
-        let (alone, together) = self.0.into_iter().partition(is_alone);
+        let (alone, mut together): (Vec<_>, Vec<_>) = self.0.into_iter().partition(is_alone);
+        // The longest ones first, so that none runs on when all others have ended.
+        let rank = |program: &Program| LONGEST.iter().position(|of| program.is_of(of));
+        together.sort_by_key(|program| rank(program).unwrap_or(LONGEST.len()));
         run_all(count, together, AT_ONCE, libraries.trim());
         before_alone(count);
         run_all(count, alone, 1, libraries.trim());

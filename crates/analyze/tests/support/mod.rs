@@ -1,5 +1,5 @@
 //! Hand-made traces.
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(dead_code, reason = "the tests inside the crate use a part")]
 
 pub mod made;
 

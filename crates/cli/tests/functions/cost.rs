@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::{said, undertick};
-use crate::{build, text};
+use super::support::{said, undertick};
+use super::{build, text};
 
 /// The cost of a recorded function is measured where functions are recorded, stored for the next
 /// recording, and subtracted: in the function itself, and in the enclosing one for the begin and

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{self, copy_program, refused, said, undertick};
-use crate::{PROGRAM, build, calls, known, record, text};
+use super::support::{self, copy_program, refused, said, undertick};
+use super::{PROGRAM, build, calls, known, record, text};
 
 #[test]
 fn what_cannot_be_recorded_is_refused_with_a_mend() {

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::support::{said, undertick};
-use crate::{CPP, PROGRAM, build, calls, known, record, text};
+use super::support::{said, undertick};
+use super::{CPP, PROGRAM, build, calls, known, record, text};
 
 #[test]
 fn the_filter_takes_names_and_symbols() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{compile, said};
+use super::support::{compile, said};
 
 /// Sends numbers and receives the answers, or answers. Each end is an event with the number.
 const PING: &str = r#"

@@ -7,9 +7,9 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::hosts::{AHEAD_S, Hosts, record, run};
-use crate::support::{refused, undertick};
-use crate::{json, manifest, rows};
+use super::hosts::{AHEAD_S, Hosts, record, run};
+use super::support::{refused, undertick};
+use super::{json, manifest, rows};
 
 const TABLE: &str = r#"
 [[interval]]

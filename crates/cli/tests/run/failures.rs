@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{refused, said, undertick};
-use crate::{PING_PONG, interval, paths, run};
+use super::support::{refused, said, undertick};
+use super::{PING_PONG, interval, paths, run};
 
 /// Each process waits for the other.
 const DEADLOCK: &str = "

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{said, undertick};
-use crate::{PING_PONG, interval, paths, report, run};
+use super::support::{said, undertick};
+use super::{PING_PONG, interval, paths, report, run};
 
 /// An exported row of the trace: ticks, thread, event, payload.
 type Row = (i64, String, u32, u32);

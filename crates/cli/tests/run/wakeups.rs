@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use crate::{report, run};
+use super::{report, run};
 
 /// Runs the traffic controller's script for `passes` passes: every wakeup and notify arrives, and
 /// the steps add up to the pass.

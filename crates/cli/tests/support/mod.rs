@@ -1,5 +1,5 @@
 //! Common code of the command-line tests.
-#![allow(dead_code)] // each test file uses its own part
+#![allow(dead_code, reason = "the other test programs use a part")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

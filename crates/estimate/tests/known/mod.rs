@@ -1,8 +1,5 @@
 //! Series with known truth, and the count of intervals that contain it.
 
-// Each test uses its part.
-#![allow(dead_code)]
-
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;

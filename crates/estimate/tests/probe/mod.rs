@@ -2,9 +2,6 @@
 //! that come and go, a core that changes its speed, a clock with a step. It goes through time loop
 //! by loop and shares no code with the estimator.
 
-// Each test uses its part.
-#![allow(dead_code)]
-
 use undertick_estimate::peaks::RateSample;
 
 use crate::known::Source;

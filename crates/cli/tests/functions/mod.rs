@@ -4,8 +4,7 @@
 mod cost;
 mod loading;
 mod names;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::fs;

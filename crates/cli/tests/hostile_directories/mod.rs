@@ -8,8 +8,7 @@
 //! of all rounds.
 
 mod changes;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

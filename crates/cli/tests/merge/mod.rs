@@ -3,8 +3,7 @@
 
 mod hosts;
 mod namespaces;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::path::Path;
 use std::process::Output;

@@ -2,8 +2,7 @@
 
 mod failures;
 mod figures;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 mod wakeups;
 
 use std::fs;

@@ -1,0 +1,33 @@
+//! The tests of this crate in one program: linked once, they build in a fraction of the time.
+
+mod attach;
+mod bad_input;
+mod calibrate;
+mod card;
+mod clock;
+mod commands;
+mod compare;
+mod compensate;
+mod described;
+mod estimate;
+mod explain;
+mod exports;
+mod flight;
+mod functions;
+mod hostile_directories;
+mod hostile_files;
+mod kernel;
+mod live;
+mod merge;
+mod readme;
+mod reproduce;
+mod reproduce_passes;
+mod reproduce_traffic;
+mod round_trips;
+mod run;
+mod runs;
+mod slow;
+mod sql;
+mod support;
+mod surroundings;
+mod sync;
