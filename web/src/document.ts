@@ -1,5 +1,5 @@
-// The parts of the page's two documents that the script reads. `report::document` and
-// `report::timeline`, which write them, describe their meaning.
+// The parts of the page's documents that the script reads. `document`, `document::timeline` and
+// `report::compare`, which write them, describe their meaning.
 
 export interface Estimate {
   value: number;
@@ -46,6 +46,29 @@ export interface Path {
   share: number | null;
   median_ns: number | null;
   p99_ns: number | null;
+}
+
+/** A path on one side of a comparison. */
+export interface PathSide {
+  calls: number;
+  total_ns: number | null;
+  self_ns: number | null;
+  call_ns: number | null;
+}
+
+/** A path of either side of a comparison; `ratio` is that of the time of a call. */
+export interface PathChange {
+  name: string;
+  parent: number | null;
+  a: PathSide | null;
+  b: PathSide | null;
+  ratio: Estimate | null;
+  verdict: "faster" | "slower" | "less" | "more" | "alike" | "cannot_tell";
+  words: string;
+}
+
+export interface Comparison {
+  paths?: PathChange[];
 }
 
 export interface Report {
@@ -96,6 +119,11 @@ function element<T>(id: string): T | null {
 }
 
 export const report: Report = element<Report>("report") ?? { intervals: [] };
+
+/** Returns the comparison, in its page. */
+export function comparison(): Comparison | null {
+  return element<Comparison>("comparison");
+}
 
 /** Returns the timeline. It is parsed only when it is drawn, because it may be large. */
 export function timeline(): Timeline | null {

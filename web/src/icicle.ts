@@ -1,9 +1,7 @@
-// The call tree as nested bars, one for each path: as wide as its total, below the bar of the path
+// A call tree as nested bars, one for each path: as wide as its total, below the bar of the path
 // around it. What no bar below covers is self time. The bars are buttons: arrows go from one to the
 // next, Enter zooms, Escape shows all.
-import { type Path, report } from "./document.js";
-import { count, duration, perCent } from "./figures.js";
-import { hue } from "./theme.js";
+import { count } from "./figures.js";
 import { drawInView, redraw } from "./view.js";
 
 /** Height of a row and least width of a bar that is drawn, pixels. */
@@ -20,12 +18,20 @@ interface Bar {
   width: number;
 }
 
-const total = (path: Path | undefined): number => Math.max(0, path?.total?.value ?? 0);
+/** A call tree. A path is known by its place; `parent` is that of the path around it, which comes before. */
+export interface Tree {
+  paths: { name: string; parent: number | null }[];
+  /** Time of a path, ns. */
+  total(path: number): number;
+  /** What the bar of a path says after its name. */
+  described(path: number): string;
+  /** Gives the bar of a path its colours. */
+  paint(bar: HTMLElement, path: number): void;
+}
 
 class Icicle {
   /** Paths inside each path; the last entry has the outermost ones. */
   private readonly inside: number[][];
-  private readonly hues = new Map<string, number>();
   /** The path that fills the drawing; null: all do. */
   private zoomed: number | null = null;
   /** The bar that Tab goes to. */
@@ -35,13 +41,19 @@ class Icicle {
 
   constructor(
     private readonly box: HTMLElement,
-    private readonly paths: Path[],
+    private readonly tree: Tree,
   ) {
+    const { paths } = tree;
     this.inside = Array.from({ length: paths.length + 1 }, () => []);
-    paths.forEach((path, i) => {
-      this.inside[path.parent ?? paths.length]?.push(i);
-      if (!this.hues.has(path.name)) this.hues.set(path.name, hue(this.hues.size));
-    });
+    paths.forEach((path, i) => this.inside[path.parent ?? paths.length]?.push(i));
+  }
+
+  private get paths(): Tree["paths"] {
+    return this.tree.paths;
+  }
+
+  private total(path: number): number {
+    return path < this.paths.length ? Math.max(0, this.tree.total(path)) : 0;
   }
 
   /** Returns the path and those around it, outermost first. */
@@ -58,12 +70,12 @@ class Icicle {
     const open: Bar[] = [{ path: this.zoomed ?? this.paths.length, row: around.length - 1, from: 0, width: 1 }];
     for (let bar = open.pop(); bar !== undefined; bar = open.pop()) {
       const inside = this.inside[bar.path] ?? [];
-      const sum = inside.reduce((all, path) => all + total(this.paths[path]), 0);
+      const sum = inside.reduce((all, path) => all + this.total(path), 0);
       // What was subtracted for recording may leave a path less than those inside it.
-      const scale = bar.width / Math.max(sum, total(this.paths[bar.path]), Number.MIN_VALUE);
+      const scale = bar.width / Math.max(sum, this.total(bar.path), Number.MIN_VALUE);
       let from = bar.from;
       for (const path of inside) {
-        const next = { path, row: bar.row + 1, from, width: total(this.paths[path]) * scale };
+        const next = { path, row: bar.row + 1, from, width: this.total(path) * scale };
         from += next.width;
         if (next.width * width < NARROWEST) continue;
         bars.push(next);
@@ -100,7 +112,7 @@ class Icicle {
     button.style.width = `${width * 100}%`;
     button.style.top = `${row * ROW}px`;
     button.style.height = `${ROW - 1}px`;
-    button.style.setProperty("--hue", String(this.hues.get(name) ?? 0));
+    this.tree.paint(button, path);
     button.classList.toggle("other", this.wanted !== "" && !this.isFound(path));
     button.setAttribute("aria-label", this.described(path));
     if (width * pixels >= WITH_NAME) button.textContent = name;
@@ -112,19 +124,8 @@ class Icicle {
   }
 
   /** What the bar of a path says, beginning with its name. */
-  private described(at: number): string {
-    const path = this.paths[at];
-    if (path === undefined) return "";
-    const parts = [`${count(path.calls)} calls`];
-    if (path.total !== null) {
-      const share = path.share === null ? "" : ` (${perCent(path.share)} of all spans)`;
-      parts.push(`total ${duration(path.total.value)}${share}`);
-    }
-    const figures: [string, number | null][] = [
-      ["self", path.self_ns], ["off CPU", path.off_cpu_ns], ["median", path.median_ns], ["p99", path.p99_ns],
-    ];
-    for (const [name, ns] of figures) if (ns !== null) parts.push(`${name} ${duration(ns)}`);
-    return `${path.name}: ${parts.join(", ")}`;
+  private described(path: number): string {
+    return `${this.paths[path]?.name ?? ""}: ${this.tree.described(path)}`;
   }
 
   private tell(path: number | null): void {
@@ -217,8 +218,8 @@ class Icicle {
   }
 }
 
-export function setUpIcicle(): void {
+/** Draws a tree in the page's box for it, if there is one. */
+export function setUpIcicle(tree: Tree): void {
   const box = document.getElementById("icicle");
-  const paths = report.paths ?? [];
-  if (box !== null && paths.length > 0) new Icicle(box, paths).setUp();
+  if (box !== null && tree.paths.length > 0) new Icicle(box, tree).setUp();
 }

@@ -3,11 +3,11 @@
 // documents reaches the page as text, never as markup.
 import style from "uplot/dist/uPlot.min.css";
 import { drawHistogram, type ScaleKind, type Scales } from "./histogram.js";
-import { setUpIcicle } from "./icicle.js";
 import { setUpCopying, setUpKeys } from "./keyboard.js";
 import { setUpFilter, setUpRows, setUpSorting } from "./tables.js";
 import { onTheme, setUpTheme } from "./theme.js";
 import { setUpTimeline } from "./timeline.js";
+import { setUpTrees } from "./trees.js";
 import { drawInView, drawSoon, drawVisible, redraw, setUpView } from "./view.js";
 
 const scales: Scales = { x: "log", y: "linear", before: false };
@@ -39,7 +39,7 @@ styles.textContent = style;
 document.head.prepend(styles);
 setUpScales();
 setUpCharts();
-setUpIcicle();
+setUpTrees();
 setUpTimeline();
 setUpSorting();
 setUpRows();

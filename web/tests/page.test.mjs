@@ -45,7 +45,7 @@ async function on(file, options, body) {
 const texts = (page, selector) => page.locator(selector).evaluateAll((nodes) => nodes.map((n) => n.textContent));
 
 test_("nothing is asked of a network, nothing goes wrong, nothing is too wide", async () => {
-  for (const file of ALL) {
+  for (const file of [...ALL, invented("changes.html")]) {
     for (const colorScheme of ["light", "dark"]) {
       for (const width of [400, 900, 1600]) {
         await on(file, { viewport: { width, height: 900 }, colorScheme }, async (page) => {
@@ -368,10 +368,60 @@ test_("what is under the pointer is said with its figures, and names are found",
   });
 });
 
+test_("a comparison's bars are as wide as the chosen totals, and coloured by the verdict", async () => {
+  const file = invented("changes.html");
+  const { paths } = embedded(file, "comparison");
+  await on(file, {}, async (page) => {
+    await page.locator("#icicle").scrollIntoViewIfNeeded();
+    const width = await page.locator("#icicle .bars").evaluate((box) => box.clientWidth);
+    const totals = {
+      both: (path) => (path.a?.total_ns ?? 0) + (path.b?.total_ns ?? 0),
+      a: (path) => path.a?.total_ns ?? 0,
+      b: (path) => path.b?.total_ns ?? 0,
+    };
+    for (const [choice, total] of Object.entries(totals)) {
+      await page.locator("#icicle-widths").selectOption(choice);
+      const all = paths.filter((path) => path.parent === null).reduce((sum, path) => sum + total(path), 0);
+      const outer = paths.findIndex((path) => path.parent === null);
+      const expected = (width * total(paths[outer])) / all;
+      await page.waitForFunction(
+        ([at, expected]) => {
+          const bar = document.querySelector(`#icicle [data-path="${at}"]`);
+          return bar !== null && Math.abs(bar.getBoundingClientRect().width - expected) < 0.1;
+        },
+        [outer, expected],
+        POLLED,
+      );
+      for (const bar of await bars(page)) {
+        const path = paths[bar.path];
+        if (path.parent === null) continue;
+        const siblings = paths.filter((other) => other.parent === path.parent);
+        const inside = siblings.reduce((sum, other) => sum + total(other), 0);
+        const around = (width * total(paths[path.parent])) / all;
+        const wanted = (around * total(path)) / Math.max(inside, total(paths[path.parent]));
+        assert.ok(Math.abs(bar.width - wanted) < 0.1, `${choice}: ${bar.path}, ${bar.width} for ${wanted}`);
+      }
+    }
+    await page.locator("#icicle-widths").selectOption("both");
+    const classes = new Map(
+      await page.locator("#icicle .bars button").evaluateAll((all) => all.map((b) => [Number(b.dataset.path), b.className])),
+    );
+    assert.equal(classes.size, paths.length);
+    paths.forEach((path, at) => {
+      const inBoth = path.a !== null && path.b !== null;
+      const known = ["slower", "faster"].includes(path.verdict) ? path.verdict : "alike";
+      assert.equal(classes.get(at), `change ${inBoth ? known : "single"}`);
+    });
+    await page.locator('#icicle [data-path="2"]').hover();
+    const said = await page.locator("#icicle .readout").textContent();
+    assert.ok(said.includes(paths[2].words.slice(0, 9)) && said.includes("calls 10 \u2192 10"), said);
+  });
+});
+
 test_("axe finds nothing serious, in either theme, wide or narrow", async () => {
   const axe = readFileSync(join(dirname(fileURLToPath(import.meta.url)), "../node_modules/axe-core/axe.min.js"), "utf8");
   // A page of hundreds of panels takes half a minute, and repeats what the others show.
-  const files = [...ALL.filter((file) => !file.endsWith("many.html")), invented("slowest.html")];
+  const files = [...ALL.filter((file) => !file.endsWith("many.html")), invented("slowest.html"), invented("changes.html")];
   for (const file of files) {
     const part = file.endsWith("deep.html") ? "#tree" : "body";
     for (const [colorScheme, width] of [["light", 1200], ["dark", 400]]) {

@@ -10,6 +10,7 @@ use undertick_analyze::Options as Analysis;
 use undertick_document::Warning;
 use undertick_meter::compare::{self as comparing, InTurn, Input, Options, Recorded};
 use undertick_report::compare::{self, Comparison};
+use undertick_report::html;
 
 use crate::Failure;
 use crate::experiment::{failure, not_there};
@@ -37,6 +38,7 @@ const COLUMNS: usize = 110;
     undertick compare --for 10s --gate 0.02 --markdown=\"$GITHUB_STEP_SUMMARY\" ./old ./new\n  \
     undertick compare --runs 20 -o kept ./old ./new; undertick compare kept/a kept/b --json\n  \
     undertick compare before.ut after.ut --only 'parse*'\n  \
+    undertick compare --runs 10 --html changes.html ./old ./new # the call tree, coloured by change\n  \
     undertick compare monday.json tuesday.json                  # of survey --json or report --json\n\n\
     A and B are both a trace, a report or a survey as JSON, or a directory of these: a set of runs. The\n\
     confidence intervals of sets come from the differences between runs, those of commands from the differences\n\
@@ -87,6 +89,9 @@ pub struct Compare {
     /// Print GitHub's Markdown instead of the table, or append it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     markdown: Option<Option<PathBuf>>,
+    /// Write a page with the call tree, coloured by what changed, to FILE
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// One JSON document on standard output, nothing else
     #[arg(long)]
     json: bool,
@@ -169,6 +174,7 @@ fn compared(
 
 /// Prints the comparison; returns the exit status.
 fn print(arguments: &Compare, found: &Comparison) -> Result<u8, Failure> {
+    output::page(arguments.html.as_deref(), || html::compare::render(found))?;
     if let Some(Some(path)) = &arguments.markdown {
         append(path, &compare::render_markdown(found))?;
     }

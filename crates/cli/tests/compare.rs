@@ -100,12 +100,38 @@ fn two_programs_in_turn() {
     as_single_traces(dir.path(), &kept);
 }
 
+/// Both spans are outermost, and only the first takes longer.
+fn call_trees(found: &Value, page: &str) {
+    let paths = found["paths"].as_array().unwrap();
+    let names: Vec<&str> = paths.iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["work", "rest"]);
+    assert!(paths.iter().all(|path| path["parent"].is_null()));
+    for side in ["a", "b"] {
+        assert_eq!(paths[0][side]["calls"], 200.0);
+    }
+    let total = |side: &str| paths[0][side]["total_ns"].as_f64().unwrap();
+    assert!(total("b") > 1.5 * total("a"), "{found}");
+    assert_eq!(paths[0]["verdict"], "slower");
+    assert_eq!(paths[0]["ratio"], row(found, "work")["ratio"]);
+    assert!(page.contains("Undertick comparison") && page.contains("id=\"icicle\""));
+    assert!(!page.contains("://"), "the page loads nothing");
+}
+
 /// The stored runs give the same figures.
 fn again(kept: &Path, before: &Value) {
     let (a, b) = (kept.join("a"), kept.join("b"));
-    let output = undertick(&["compare", text(&a), text(&b), "--json"]);
+    let page = kept.join("changes.html");
+    let output = undertick(&[
+        "compare",
+        text(&a),
+        text(&b),
+        "--json",
+        "--html",
+        text(&page),
+    ]);
     assert_eq!(said(&output).0, 0);
     let found = document(&output);
+    call_trees(&found, &std::fs::read_to_string(page).unwrap());
     assert_eq!(found["paired"], true);
     assert_eq!(row(&found, "work")["ratio"], row(before, "work")["ratio"]);
     refused(

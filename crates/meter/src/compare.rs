@@ -24,6 +24,7 @@ mod only;
 mod reference;
 mod rounds;
 mod sets;
+mod tree;
 mod verdict;
 mod warnings;
 
@@ -118,6 +119,7 @@ pub fn compare_as(a: Input, b: Input, options: &Options) -> Result<Comparison, S
         }
     };
     let rows = rows(&found.figures, options);
+    let paths = tree::changes(&a, &b, found.are_paired, options);
     let mut warnings = warnings::find(&a, &b);
     warnings.extend(found.warnings);
     Ok(Comparison {
@@ -135,6 +137,7 @@ pub fn compare_as(a: Input, b: Input, options: &Options) -> Result<Comparison, S
         only_in_a: found.only_in_a,
         only_in_b: found.only_in_b,
         rows,
+        paths,
         warnings,
         a: a.into_about(),
         b: b.into_about(),

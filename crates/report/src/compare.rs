@@ -3,6 +3,7 @@
 mod markdown;
 mod subject;
 mod terminal;
+mod tree;
 
 use serde::{Deserialize, Serialize};
 use undertick_document::Warning;
@@ -13,6 +14,8 @@ use crate::survey::{Better, Host};
 pub use markdown::render_markdown;
 pub use subject::{NotComparable, Side, Subject, subject};
 pub use terminal::render;
+pub(crate) use terminal::{columns, gate, legend, source_line, summary};
+pub use tree::{PathChange, PathFigure, PathSide};
 
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -50,6 +53,10 @@ pub struct Comparison {
     pub summary: Summary,
     /// One entry for each figure that both have, in the order of the first.
     pub rows: Vec<Row>,
+    /// The call trees of both sides as one, each path before those inside it. Empty where a side
+    /// has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathChange>,
     /// Names of figures that only the first has.
     pub only_in_a: Vec<String>,
     /// Names of figures that only the second has.
@@ -161,6 +168,14 @@ pub enum Verdict {
     Alike,
     /// The confidence intervals are too wide for a verdict.
     CannotTell,
+}
+
+impl Verdict {
+    /// Whether it is a difference.
+    #[must_use]
+    pub const fn differs(self) -> bool {
+        !matches!(self, Self::Alike | Self::CannotTell)
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! Event names come from the measured program and are not trusted. Whatever is written between tags
 //! goes through `escape::Text`, the JSON through `escape::json`.
 
+pub mod compare;
 mod details;
 pub mod fleet;
 mod frame;

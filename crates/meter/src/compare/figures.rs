@@ -48,7 +48,8 @@ pub(super) fn of_documents(a: &Side, b: &Side, options: &Options) -> MatchedFigu
     }
 }
 
-fn figure(a: &Metric, b: &Metric, options: &Options) -> Figure {
+/// Compares a figure of two documents.
+pub(super) fn figure(a: &Metric, b: &Metric, options: &Options) -> Figure {
     let level = options.level;
     let of_a = |factor: f64| Some(versus(&times(&a.estimate, factor), &b.estimate, level));
     Figure {

@@ -6,7 +6,7 @@ use undertick_analyze::analyze;
 use undertick_estimate::MOST_RUNS;
 use undertick_format::read::Trace;
 use undertick_format::run_set::{is_trace, run_name};
-use undertick_report::compare::{Side, Source, Subject};
+use undertick_report::compare::{PathFigure, Side, Source, Subject};
 use undertick_report::survey::Metric;
 
 use super::{only, read, rounds};
@@ -35,6 +35,7 @@ pub struct Runs {
 pub(super) struct Run {
     pub(super) name: String,
     pub(super) metrics: Vec<Metric>,
+    pub(super) paths: Vec<PathFigure>,
 }
 
 /// Opens a document, a trace, or a directory of these. `progress` receives the share done, 0 to 1.
@@ -70,6 +71,7 @@ pub fn open(
         runs.push(Run {
             name: run_name(file),
             metrics: side.metrics,
+            paths: side.paths,
         });
     }
     let Some(about) = about else {
@@ -108,7 +110,8 @@ impl Input {
     }
 
     /// Keeps the figures whose name matches one of the patterns (`*`: any text, `?`: any
-    /// character), or all if there is no pattern. Returns how many are left.
+    /// character), or all if there is no pattern. Paths stay in the call tree, without the time of
+    /// a call. Returns how many figures are left.
     pub fn keep_only(&mut self, forms: &[String]) -> usize {
         let wanted = |metric: &Metric| {
             let fits = |form: &String| {
@@ -116,12 +119,20 @@ impl Input {
             };
             forms.is_empty() || forms.iter().any(fits)
         };
-        let each: Vec<&mut Vec<Metric>> = match self {
-            Self::One(side) => vec![&mut side.metrics],
-            Self::Runs(runs) => runs.runs.iter_mut().map(|run| &mut run.metrics).collect(),
+        let each: Vec<(&mut Vec<Metric>, &mut Vec<PathFigure>)> = match self {
+            Self::One(side) => vec![(&mut side.metrics, &mut side.paths)],
+            Self::Runs(runs) => (runs.runs.iter_mut())
+                .map(|run| (&mut run.metrics, &mut run.paths))
+                .collect(),
         };
-        let left = each.into_iter().map(|metrics| {
+        let left = each.into_iter().map(|(metrics, paths)| {
             metrics.retain(wanted);
+            for path in paths {
+                let is_wanted = |metric: &Metric| {
+                    wanted(metric) || forms.iter().any(|form| only::matches(form, &path.name))
+                };
+                path.metric = path.metric.take().filter(is_wanted);
+            }
             metrics.len()
         });
         left.max().unwrap_or(0)

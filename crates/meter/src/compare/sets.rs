@@ -58,7 +58,7 @@ fn ids(runs: &[Run]) -> Vec<String> {
 }
 
 /// The values of a figure in the runs that have it.
-struct RunValues<'a> {
+pub(super) struct RunValues<'a> {
     metric: &'a Metric,
     /// Values by the name of the run.
     values: BTreeMap<&'a str, f64>,
@@ -66,17 +66,21 @@ struct RunValues<'a> {
 
 impl<'a> RunValues<'a> {
     fn find(runs: &'a [Run], id: &str) -> Option<Self> {
-        let each = runs.iter().filter_map(|run| {
+        Self::new(runs.iter().filter_map(|run| {
             let metric = run.metrics.iter().find(|metric| metric.id == id)?;
-            (metric.estimate.value.is_finite()).then_some((run.name.as_str(), metric))
-        });
-        let each: Vec<(&str, &Metric)> = each.collect();
+            Some((run.name.as_str(), metric))
+        }))
+    }
+
+    /// Of the figure in each of these runs, by their names.
+    pub(super) fn new(each: impl Iterator<Item = (&'a str, &'a Metric)>) -> Option<Self> {
+        let each: Vec<(&str, &Metric)> =
+            (each.filter(|(_, metric)| metric.estimate.value.is_finite())).collect();
         Some(Self {
             metric: each.first()?.1,
-            values: (each
-                .iter()
-                .map(|(name, metric)| (*name, metric.estimate.value)))
-            .collect(),
+            values: (each.iter())
+                .map(|(name, metric)| (*name, metric.estimate.value))
+                .collect(),
         })
     }
 
@@ -94,7 +98,8 @@ impl<'a> RunValues<'a> {
     }
 }
 
-fn figure(
+/// Compares a figure of two sets; `None` where they have too few runs in common.
+pub(super) fn figure(
     a: RunValues<'_>,
     b: RunValues<'_>,
     are_paired: bool,

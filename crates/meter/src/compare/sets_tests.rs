@@ -77,6 +77,7 @@ fn programs(seed: u64, runs: usize, ratio: f64, walk: f64, dir: &Path) -> (Input
             of.push(Run {
                 name: format!("{round:04}"),
                 metrics: metrics.collect(),
+                paths: Vec::new(),
             });
         }
     }
@@ -304,6 +305,7 @@ fn few_runs_are_named_and_other_kinds_refused() {
     let one = undertick_report::compare::Side {
         about: a.about().clone(),
         metrics: vec![metric("parse", 1.0)],
+        paths: Vec::new(),
         interrupted: false,
         is_one_run: true,
     };

@@ -38,6 +38,7 @@ fn side(name: &str, metrics: Vec<Metric>) -> Side {
             runs: None,
         },
         metrics,
+        paths: Vec::new(),
         interrupted: false,
         is_one_run: false,
     }

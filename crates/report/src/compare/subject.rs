@@ -8,6 +8,7 @@ use undertick_document::{IntervalReport, Report, without_impossible};
 use undertick_units::Estimate;
 
 use super::Source;
+use super::tree::{self, PathFigure};
 use crate::survey::{self, Host, Metric, Survey};
 use crate::text::clean;
 
@@ -30,6 +31,8 @@ pub struct Side {
     pub about: Source,
     /// Its figures; every id occurs once.
     pub metrics: Vec<Metric>,
+    /// Its call tree.
+    pub paths: Vec<PathFigure>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
     /// Whether it comes from one process, so that its confidence intervals exclude the differences
@@ -177,6 +180,7 @@ impl Subject {
                     runs: None,
                 },
                 metrics: survey.metrics,
+                paths: Vec::new(),
                 interrupted: survey.interrupted,
                 is_one_run: false,
             },
@@ -218,6 +222,7 @@ fn of_report(report: Report, file: &str) -> Side {
             runs: None,
         },
         metrics,
+        paths: tree::paths(&report),
         interrupted: false,
         is_one_run: report.intervals.iter().all(|i| i.repeated.is_none()),
     }
@@ -252,7 +257,7 @@ fn of_interval(interval: &IntervalReport) -> Option<Metric> {
 }
 
 /// The median, or only the mean where the median is known to a step of the clock.
-fn to_quote(interval: &IntervalReport) -> Option<Estimate> {
+pub(super) fn to_quote(interval: &IntervalReport) -> Option<Estimate> {
     let is_coarse = (interval.median_steps).is_some_and(|steps| steps.abs() < FEWEST_STEPS);
     let (first, second) = match is_coarse {
         true => (&interval.mean, &interval.median),

@@ -3,7 +3,7 @@
 use undertick_document::figures;
 use undertick_units::Interval;
 
-use super::{Comparison, Row, Source, Verdict};
+use super::{Comparison, Row, Source};
 use crate::remarks::{number_of, unix_date};
 use crate::survey::{self, figure, machine};
 use crate::table::terminal::draw;
@@ -62,11 +62,11 @@ impl Row {
     /// Whether the verdict is a difference.
     #[must_use]
     pub const fn differs(&self) -> bool {
-        !matches!(self.verdict, Verdict::Alike | Verdict::CannotTell)
+        self.verdict.differs()
     }
 }
 
-fn source_line(which: &str, source: &Source) -> String {
+pub(crate) fn source_line(which: &str, source: &Source) -> String {
     let runs = source.runs.map_or(String::new(), |runs| {
         format!(", {}", number_of(runs, "run"))
     });
@@ -110,7 +110,7 @@ pub(crate) fn summary(found: &Comparison) -> String {
 }
 
 /// The figures of both sides, for a terminal and for Markdown.
-pub(super) fn columns(found: &Comparison) -> Columns<'_, &Row> {
+pub(crate) fn columns(found: &Comparison) -> Columns<'_, &Row> {
     let too_slow = (found.gate.as_ref()).map_or(&[][..], |gate| &gate.too_slow);
     Columns::<&Row>::new()
         .column("what", |row| Cell::text(&row.name))
@@ -156,7 +156,7 @@ fn change(row: &Row) -> (String, String) {
 }
 
 /// The sentence on whether something is slower than the gate allows; `None` without a gate.
-fn gate(found: &Comparison) -> Option<String> {
+pub(crate) fn gate(found: &Comparison) -> Option<String> {
     let gate = found.gate.as_ref()?;
     let share = figures::per_cent(gate.share);
     let names: Vec<String> = (found.rows.iter())
@@ -169,7 +169,7 @@ fn gate(found: &Comparison) -> Option<String> {
     })
 }
 
-fn legend(found: &Comparison) -> String {
+pub(crate) fn legend(found: &Comparison) -> String {
     let level = figures::per_cent(found.confidence);
     let how = match (found.a.runs.is_some(), found.paired) {
         (true, true) => {

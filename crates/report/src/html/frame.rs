@@ -5,7 +5,8 @@ use core::fmt::{Result, Write};
 use super::{POLICY, STYLE};
 use crate::escape::{self, Text};
 
-const OWN_STYLE: &str = ".figures td.words { white-space: normal; text-align: left; }\n\
+/// Styles of pages of tables alone.
+pub(super) const OWN_STYLE: &str = ".figures td.words { white-space: normal; text-align: left; }\n\
     .figures th.words { text-align: left; }\n\
     .figures td.plot { width: 22%; min-width: 9rem; }\n\
     .figures td.plot svg { display: block; width: 100%; height: 2.1rem; background: var(--faint); }\n\

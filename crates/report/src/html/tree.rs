@@ -10,20 +10,46 @@ use crate::table::html::{plain, with_micro};
 use crate::table::{Cell, Columns};
 
 /// Most rows; the document in the page has all of them.
-const MOST_ROWS: usize = 400;
+pub(super) const MOST_ROWS: usize = 400;
 /// Deepest indentation.
 const DEEPEST: usize = 24;
 
-/// Where the script draws the tree as nested bars.
-const ICICLE: &str = "<div id=\"icicle\" hidden>\n<p class=\"acts\">\
-    <label>Find <input type=\"search\" id=\"icicle-find\" autocomplete=\"off\"></label>\
-    <button type=\"button\" data-act=\"whole\">Whole tree</button> \
-    <output id=\"icicle-found\"></output></p>\n\
-    <div class=\"bars\" role=\"group\" aria-label=\"Call tree; the table below says the same in \
-    numbers. Arrows move, Enter zooms, Escape shows all.\"></div>\n\
-    <output class=\"readout\"></output>\n\
-    <p class=\"hint\">Each bar is as wide as its total; what no bar below covers is self time. A click \
-    zooms, another one goes back.</p>\n</div>\n";
+/// Where the script draws a tree as nested bars, with these controls before and this key after them.
+pub(super) fn icicle(page: &mut String, controls: &str, key: &str) {
+    page.push_str(
+        "<div id=\"icicle\" hidden>\n<p class=\"acts\">\
+         <label>Find <input type=\"search\" id=\"icicle-find\" autocomplete=\"off\"></label>",
+    );
+    page.push_str(controls);
+    page.push_str(
+        "<button type=\"button\" data-act=\"whole\">Whole tree</button> \
+         <output id=\"icicle-found\"></output></p>\n\
+         <div class=\"bars\" role=\"group\" aria-label=\"Call tree; the table below says the same in \
+         numbers. Arrows move, Enter zooms, Escape shows all.\"></div>\n\
+         <output class=\"readout\"></output>\n\
+         <p class=\"hint\">Each bar is as wide as its total; what no bar below covers is self time. A \
+         click zooms, another one goes back.</p>\n",
+    );
+    page.push_str(key);
+    page.push_str("</div>\n");
+}
+
+/// A name as far to the right as its path is deep.
+pub(super) fn indented(name: &str, depth: u32) -> String {
+    format!("{}{name}", "\u{2003}".repeat((depth as usize).min(DEEPEST)))
+}
+
+/// Says how many paths a table does not have.
+pub(super) fn left_out(page: &mut String, paths: usize) -> Result {
+    match paths {
+        0 => Ok(()),
+        paths => writeln!(
+            page,
+            "<p class=\"hint\">{} more are in the document.</p>",
+            figures::count(paths as u64)
+        ),
+    }
+}
 
 /// A row: the indented name, and its path.
 type Row<'a> = (&'a str, &'a PathReport);
@@ -54,24 +80,14 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
         "<p class=\"hint\">Of this recording: spans by the spans around them, in all threads together; \
          self is the time in no span inside.</p>\n",
     );
-    page.push_str(ICICLE);
+    icicle(page, "", "");
     let shown = &report.paths[..report.paths.len().min(MOST_ROWS)];
     let names: Vec<String> = (shown.iter())
-        .map(|path| {
-            let depth = (path.depth as usize).min(DEEPEST);
-            format!("{}{}", "\u{2003}".repeat(depth), path.name)
-        })
+        .map(|path| indented(&path.name, path.depth))
         .collect();
     let rows = names.iter().map(String::as_str).zip(shown);
     plain(page, &columns(), rows)?;
-    let left_out = report.paths.len() - shown.len();
-    if left_out > 0 {
-        writeln!(
-            page,
-            "<p class=\"hint\">{} more are in the document.</p>",
-            figures::count(left_out as u64)
-        )?;
-    }
+    left_out(page, report.paths.len() - shown.len())?;
     writeln!(page, "</section>")
 }
 

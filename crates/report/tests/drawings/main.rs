@@ -1,6 +1,7 @@
 //! Drawings of invented reports. They are one program, so that the documents' readers and writers
 //! are compiled once.
 
+mod changes;
 mod impossible;
 mod invented;
 mod live;

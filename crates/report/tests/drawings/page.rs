@@ -8,7 +8,7 @@ use undertick_report::html::{Beside, render, render_beside};
 use super::invented;
 
 /// Writes a page where a person or a browser test finds it.
-fn keep(name: &str, page: &str) {
+pub fn keep(name: &str, page: &str) {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(path, page).expect("the target directory can be written to");
 }
@@ -95,13 +95,13 @@ fn start_tags(page: &str) -> Vec<String> {
 }
 
 /// Asserts that there are only known tags, no attribute that runs code, and only the known script.
-fn assert_harmless(page: &str) {
+pub fn assert_harmless(page: &str) {
     let known = [
         "html", "head", "meta", "title", "style", "body", "header", "div", "h1", "button", "p",
         "nav", "a", "main", "section", "h2", "h3", "ul", "li", "span", "table", "thead", "tr",
         "th", "td", "tbody", "svg", "line", "rect", "i", "b", "dl", "dt", "dd", "article",
         "fieldset", "legend", "label", "input", "output", "noscript", "pre", "footer", "code",
-        "script", "dialog", "path", "details", "summary",
+        "script", "dialog", "path", "details", "summary", "select", "option",
     ];
     let mut scripts = 0;
     for tag in start_tags(page) {
