@@ -136,26 +136,31 @@ pub fn all() -> Result<(), String> {
     count.step(lint::all(&mut skipped));
     count.skipped += skipped;
     steps(&mut count, joined("soak", soak));
-    // These compare no times and need one CPU each; most test programs spend part of their time
-    // waiting.
-    let beside = counting(|count| {
+    // These compare no times; most of them, and most test programs, spend part of their time waiting.
+    let models = counting(|count| {
         steps(count, crate::card::all(false));
         model(count);
         nightly(count);
+        headers::compilers(count);
+        headers::strict(count);
+        unedited(count);
+        headers::aarch64(count);
     });
-    programs.run(&mut count, |count| joined_count(count, beside));
-    headers::compilers(&mut count);
-    headers::strict(&mut count);
-    unedited(&mut count);
-    headers::aarch64(&mut count);
-    let python = wheel(&mut count, python.join().ok().flatten());
-    let beside = counting(outside_readers);
-    if let Some(python) = python {
-        package(&mut count, &python);
-    }
-    steps(&mut count, exchanges());
+    let (drawn, pages) = std::sync::mpsc::channel();
+    let others = counting(move |count| {
+        if let Some(python) = wheel(count, python.join().ok().flatten()) {
+            package(count, &python);
+        }
+        steps(count, exchanges());
+        // An error says that no test will draw them.
+        let _ = pages.recv();
+        outside_readers(count);
+    });
+    programs.run(&mut count, drawn, |count| {
+        joined_count(count, models);
+        joined_count(count, others);
+    });
     steps(&mut count, crate::book::all());
-    joined_count(&mut count, beside);
     println!("\nwhat took most:");
     for line in slowest(24) {
         println!("{line}");

@@ -113,10 +113,17 @@ fn resampled<T: Copy>(
         while resample.len() < n {
             // A 64-bit number times n over 2^64: uniform to n / 2^64.
             let start = ((u128::from(random.next_u64()) * n as u128) >> 64) as usize;
-            let end = (start + length).min(n);
-            resample.extend_from_slice(&values[start..end]);
-            // Wraps from the end to the beginning.
-            resample.extend_from_slice(&values[..start + length - end]);
+            let end = start + length;
+            if length == 1 {
+                // Copying a slice takes many times as long.
+                resample.push(values[start]);
+            } else if end <= n {
+                resample.extend_from_slice(&values[start..end]);
+            } else {
+                // Wraps from the end to the beginning.
+                resample.extend_from_slice(&values[start..]);
+                resample.extend_from_slice(&values[..end - n]);
+            }
         }
         resample.truncate(n);
         statistic(&resample)

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 
 use super::Count;
@@ -14,7 +15,9 @@ const AT_ONCE: usize = 2;
 const ALONE: [&str; 3] = ["survey", "interference", "undertick_experiment"];
 
 /// Test programs that take longest, by the directory of their package, the longest first.
-const LONGEST: [&str; 3] = ["cli", "meter", "analyze"];
+const LONGEST: [&str; 4] = ["cli", "report", "estimate", "meter"];
+/// The test program that makes the pages which a browser opens.
+const PAGES: &str = "drawings";
 
 /// A test program, and the directory of its package.
 #[derive(Debug, PartialEq)]
@@ -47,9 +50,10 @@ pub fn build(count: &mut Count) -> Programs {
 }
 
 impl Programs {
-    /// Runs all test programs, then the examples in the documentation. `before_alone` waits for whatever
-    /// runs beside them: nothing may run beside the last ones.
-    pub fn run(self, count: &mut Count, before_alone: impl FnOnce(&mut Count)) {
+    /// Runs all test programs, then the examples in the documentation. `drawn` is told when the pages
+    /// that browsers open are there. `before_alone` waits for whatever runs beside them: nothing may
+    /// run beside the last ones.
+    pub fn run(self, count: &mut Count, drawn: Sender<()>, before_alone: impl FnOnce(&mut Count)) {
         if self.0.is_empty() {
             count.step(Err("no program of tests has been built".into()));
         }
@@ -57,6 +61,7 @@ impl Programs {
             Ok(libraries) => libraries,
             Err(error) => {
                 count.step(Err(error));
+                drop(drawn);
                 return before_alone(count);
             }
         };
@@ -65,16 +70,27 @@ impl Programs {
         // The longest ones first, so that none runs on when all others have ended.
         let rank = |program: &Program| LONGEST.iter().position(|of| program.is_of(of));
         together.sort_by_key(|program| rank(program).unwrap_or(LONGEST.len()));
-        run_all(count, together, AT_ONCE, libraries.trim());
+        run_all(count, together, (AT_ONCE, libraries.trim()), |program| {
+            if program.name == PAGES {
+                let _ = drawn.send(());
+            }
+        });
+        drop(drawn);
         before_alone(count);
-        run_all(count, alone, 1, libraries.trim());
+        run_all(count, alone, (1, libraries.trim()), |_| {});
         let mut examples = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
         examples.args(["--doc", "--no-fail-fast", "--", "--show-output"]);
         count.tests(examples);
     }
 }
 
-fn run_all(count: &mut Count, programs: Vec<Program>, at_once: usize, libraries: &str) {
+/// Runs test programs, some at once; `ended` is called after each.
+fn run_all(
+    count: &mut Count,
+    programs: Vec<Program>,
+    (at_once, libraries): (usize, &str),
+    ended: impl Fn(&Program) + Sync,
+) {
     let left = Mutex::new(programs.into_iter());
     let all = Mutex::new(count);
     std::thread::scope(|scope| {
@@ -86,6 +102,7 @@ fn run_all(count: &mut Count, programs: Vec<Program>, at_once: usize, libraries:
                         text.push_str(line);
                         text.push('\n');
                     });
+                    ended(&program);
                     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
                     print!("\n{}\n{text}", program.path);
                     all.with(one);
