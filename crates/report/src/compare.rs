@@ -14,7 +14,7 @@ use crate::survey::{Better, Host};
 pub use markdown::render_markdown;
 pub use subject::{NotComparable, Side, Subject, subject};
 pub use terminal::render;
-pub(crate) use terminal::{columns, gate, legend, source_line, summary};
+pub(crate) use terminal::{columns, gate, legend, of_ratio, source_line, summary};
 pub use tree::{PathChange, PathFigure, PathSide};
 
 /// Version of the document this crate describes.

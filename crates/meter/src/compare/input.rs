@@ -71,7 +71,11 @@ pub fn open(
         runs.push(Run {
             name: run_name(file),
             metrics: side.metrics,
-            paths: side.paths,
+            paths: side
+                .paths
+                .into_iter()
+                .map(PathFigure::without_interval)
+                .collect(),
         });
     }
     let Some(about) = about else {
@@ -128,10 +132,10 @@ impl Input {
         let left = each.into_iter().map(|(metrics, paths)| {
             metrics.retain(wanted);
             for path in paths {
-                let is_wanted = |metric: &Metric| {
-                    wanted(metric) || forms.iter().any(|form| only::matches(form, &path.name))
-                };
-                path.metric = path.metric.take().filter(is_wanted);
+                let is_wanted = || forms.iter().any(|form| only::matches(form, &path.name));
+                if !forms.is_empty() && !is_wanted() {
+                    path.side.call_ns = None;
+                }
             }
             metrics.len()
         });

@@ -60,12 +60,13 @@ pub fn hold_against(a: &mut Input, b: &mut Input, form: &str) -> Result<Warning,
     let usual = (all.iter().map(|ns| ns.ln()).sum::<f64>() / all.len() as f64).exp();
     let runs = a.runs.iter_mut().chain(&mut b.runs);
     for (run, own) in runs.zip(all) {
-        let paths = (run.paths.iter_mut()).filter(|path| path.name != id);
-        let paths = paths.filter_map(|path| path.metric.as_mut());
-        let metrics = run.metrics.iter_mut().filter(|metric| metric.id != id);
-        for metric in metrics.chain(paths).filter(|m| m.estimate.unit == "ns") {
+        let factor = usual / own;
+        for path in run.paths.iter_mut().filter(|path| path.name != id) {
+            path.side.call_ns = path.side.call_ns.map(|ns| ns * factor);
+        }
+        let others = (run.metrics.iter_mut()).filter(|m| m.id != id && m.estimate.unit == "ns");
+        for metric in others {
             let estimate = &mut metric.estimate;
-            let factor = usual / own;
             estimate.value *= factor;
             estimate.interval.lo = estimate.interval.lo.map(|lo| lo * factor);
             estimate.interval.hi = estimate.interval.hi.map(|hi| hi * factor);

@@ -59,28 +59,24 @@ fn ids(runs: &[Run]) -> Vec<String> {
 
 /// The values of a figure in the runs that have it.
 pub(super) struct RunValues<'a> {
-    metric: &'a Metric,
+    pub(super) metric: &'a Metric,
     /// Values by the name of the run.
-    values: BTreeMap<&'a str, f64>,
+    pub(super) values: BTreeMap<&'a str, f64>,
 }
 
 impl<'a> RunValues<'a> {
     fn find(runs: &'a [Run], id: &str) -> Option<Self> {
-        Self::new(runs.iter().filter_map(|run| {
+        let each = runs.iter().filter_map(|run| {
             let metric = run.metrics.iter().find(|metric| metric.id == id)?;
-            Some((run.name.as_str(), metric))
-        }))
-    }
-
-    /// Of the figure in each of these runs, by their names.
-    pub(super) fn new(each: impl Iterator<Item = (&'a str, &'a Metric)>) -> Option<Self> {
-        let each: Vec<(&str, &Metric)> =
-            (each.filter(|(_, metric)| metric.estimate.value.is_finite())).collect();
+            (metric.estimate.value.is_finite()).then_some((run.name.as_str(), metric))
+        });
+        let each: Vec<(&str, &Metric)> = each.collect();
         Some(Self {
             metric: each.first()?.1,
-            values: (each.iter())
-                .map(|(name, metric)| (*name, metric.estimate.value))
-                .collect(),
+            values: (each
+                .iter()
+                .map(|(name, metric)| (*name, metric.estimate.value)))
+            .collect(),
         })
     }
 

@@ -1,8 +1,10 @@
 //! The call trees of both sides as one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use undertick_report::compare::{PathChange, PathFigure, PathSide, Row, Verdict};
+use undertick_report::survey::Metric;
+use undertick_units::{Estimate, Interval};
 
 use super::figures::{self, Figure};
 use super::input::Input;
@@ -43,25 +45,21 @@ pub(super) fn changes(
     let found: Vec<Option<Figure>> = (order.iter())
         .map(|&at| figure(&nodes[at], are_sets, are_paired, options))
         .collect();
-    // The middle run is known where there is a figure; `rows` takes the others only.
-    let middle: Vec<[Option<f64>; 2]> = (found.iter())
-        .map(|found| [0, 1].map(|side| Some([&found.as_ref()?.a, &found.as_ref()?.b][side].value)))
-        .collect();
     let is_known: Vec<bool> = found.iter().map(Option::is_some).collect();
     let known: Vec<Figure> = found.into_iter().flatten().collect();
     let mut rows = rows(&known, options).into_iter();
     let mut places = vec![0_u32; nodes.len()];
     let mut changes = Vec::with_capacity(nodes.len());
-    for (at, (is_known, middle)) in order.into_iter().zip(is_known.into_iter().zip(middle)) {
+    for (at, is_known) in order.into_iter().zip(is_known) {
         let node = &nodes[at];
         places[at] = changes.len() as u32;
-        let side = |which: usize| {
-            let runs = sides[which].len() as f64;
-            let of = &node.sides[which];
-            (!of.is_empty()).then(|| mean(of, runs, middle[which]))
-        };
         let row = is_known.then(|| rows.next()).flatten();
-        let words = words(node, row.as_ref(), are_sets);
+        let middle = row.as_ref().map(|row| [row.a.value, row.b.value]);
+        let side = |which: usize| {
+            let of = &node.sides[which];
+            let runs = sides[which].len() as f64;
+            (!of.is_empty()).then(|| mean(of, runs, middle.map(|of| of[which])))
+        };
         changes.push(PathChange {
             name: node.name.to_owned(),
             parent: node.parent.map(|parent| places[parent]),
@@ -70,8 +68,8 @@ pub(super) fn changes(
             b: side(1),
             verdict: row.as_ref().map_or(Verdict::CannotTell, |row| row.verdict),
             adjusted_p: row.as_ref().and_then(|row| row.adjusted_p),
+            words: words(node, row.as_ref(), are_sets),
             ratio: row.and_then(|row| row.ratio),
-            words,
         });
     }
     changes
@@ -133,15 +131,43 @@ fn outer_first(nodes: &[Node<'_>]) -> Vec<usize> {
 
 /// The typical time of a call in both; `None` where a side does not have it.
 fn figure(node: &Node<'_>, are_sets: bool, are_paired: bool, options: &Options) -> Option<Figure> {
-    let metrics = |which: usize| {
-        (node.sides[which].iter()).filter_map(|(run, path)| Some((*run, path.metric.as_ref()?)))
-    };
     if are_sets {
-        let (a, b) = (RunValues::new(metrics(0))?, RunValues::new(metrics(1))?);
-        return sets::figure(a, b, are_paired, options);
+        let values = |which: usize| -> BTreeMap<&str, f64> {
+            let runs = node.sides[which].iter();
+            runs.filter_map(|(run, path)| Some((*run, path.side.call_ns?)))
+                .collect()
+        };
+        let (a, b) = (values(0), values(1));
+        let metric = metric(node.name, without_interval(*a.values().next()?));
+        let of = |values| RunValues {
+            metric: &metric,
+            values,
+        };
+        return sets::figure(of(a), of(b), are_paired, options);
     }
-    let (a, b) = (metrics(0).next()?.1, metrics(1).next()?.1);
-    Some(figures::figure(a, b, options))
+    let metric_of = |which: usize| {
+        let path = node.sides[which].first()?.1;
+        let plain = without_interval(path.side.call_ns?);
+        Some(metric(node.name, path.typical.clone().unwrap_or(plain)))
+    };
+    Some(figures::figure(&metric_of(0)?, &metric_of(1)?, options))
+}
+
+fn metric(name: &str, estimate: Estimate) -> Metric {
+    Metric::new(name, "paths", name, estimate, "")
+}
+
+fn without_interval(ns: f64) -> Estimate {
+    Estimate {
+        value: ns,
+        interval: Interval { lo: None, hi: None },
+        level: 0.95,
+        unit: "ns".to_owned(),
+        method: String::new(),
+        n: 0,
+        n_effective: 0.0,
+        notes: Vec::new(),
+    }
 }
 
 /// Means over all runs of a side; a run without the path counts as 0.

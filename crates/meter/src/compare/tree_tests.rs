@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use undertick_report::compare::{Comparison, Side, Source};
-use undertick_report::survey::{Host, Metric};
-use undertick_units::{Estimate, Interval};
+use undertick_report::survey::Host;
 
 use super::super::input::{Run, Runs};
 use super::super::{Input, Options, compare_as};
@@ -19,7 +18,6 @@ fn paths(given: &[Given<'_>]) -> Vec<PathFigure> {
     let name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_owned();
     (given.iter())
         .map(|&(id, calls, total, own, call, half)| PathFigure {
-            id: id.to_owned(),
             name: name(id),
             parent: id.rsplit_once('/').and_then(|(around, _)| place(around)),
             shares_name: given.iter().filter(|of| name(of.0) == name(id)).count() > 1,
@@ -29,18 +27,15 @@ fn paths(given: &[Given<'_>]) -> Vec<PathFigure> {
                 self_ns: Some(own),
                 call_ns: Some(call),
             },
-            metric: Some(Metric::new(id, "paths", id, estimate(call, half), "")),
+            typical: half.map(|half| estimate(call, half)),
         })
         .collect()
 }
 
-fn estimate(value: f64, half: Option<f64>) -> Estimate {
+fn estimate(value: f64, half: f64) -> Estimate {
     Estimate {
         value,
-        interval: Interval {
-            lo: half.map(|half| value - half),
-            hi: half.map(|half| value + half),
-        },
+        interval: Interval::new(value - half, value + half),
         level: 0.95,
         unit: "ns".to_owned(),
         method: String::new(),

@@ -1,7 +1,7 @@
 //! A comparison on a terminal: the summary first, then what differs, then the rest by group.
 
 use undertick_document::figures;
-use undertick_units::Interval;
+use undertick_units::{Estimate, Interval};
 
 use super::{Comparison, Row, Source};
 use crate::remarks::{number_of, unix_date};
@@ -147,6 +147,11 @@ fn change(row: &Row) -> (String, String) {
     let Some(ratio) = &row.ratio else {
         return figure(&row.difference);
     };
+    of_ratio(ratio)
+}
+
+/// A ratio and its interval.
+pub(crate) fn of_ratio(ratio: &Estimate) -> (String, String) {
     let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), |bound| format!("{bound:.3}"));
     let Interval { lo, hi } = ratio.interval;
     (

@@ -4,16 +4,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use undertick_document::Report;
-use undertick_units::{Estimate, Interval};
+use undertick_units::Estimate;
 
 use super::Verdict;
 use super::subject::to_quote;
-use crate::survey::Metric;
-
-/// Group of the figures of paths.
-const GROUP: &str = "paths";
-/// Paths with as many around them are left out: the names of all of them would fill the memory.
-const DEEPEST: usize = 256;
 
 /// A path of either side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,19 +58,27 @@ impl PathChange {
 /// A path of one report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathFigure {
-    /// The names of its spans, with `/` between them.
-    pub id: String,
     /// Name of its innermost span.
     pub name: String,
     /// Index of the path around it, which comes before.
     pub parent: Option<usize>,
     /// Whether other paths have the same name, too.
     pub shares_name: bool,
-    /// Number of calls, total and self time.
+    /// Number of calls, total and self time, typical call.
     pub side: PathSide,
-    /// The typical time of a call; `None` where it is not known. It has an interval only where the
-    /// path is the only one with its name.
-    pub metric: Option<Metric>,
+    /// The typical call with its interval: that of the name, where no other path has it.
+    pub typical: Option<Estimate>,
+}
+
+impl PathFigure {
+    /// The path as one of many runs, whose own intervals say nothing.
+    #[must_use]
+    pub fn without_interval(self) -> Self {
+        Self {
+            typical: None,
+            ..self
+        }
+    }
 }
 
 /// The paths of a report.
@@ -85,61 +87,26 @@ pub(super) fn paths(report: &Report) -> Vec<PathFigure> {
     for path in &report.paths {
         *same.entry(&path.name).or_default() += 1;
     }
-    let estimates: HashMap<&str, Estimate> = (report.intervals.iter())
-        .filter(|interval| same.get(interval.name.as_str()) == Some(&1))
+    let is_alone = |name: &str| same.get(name) == Some(&1);
+    let mut estimates: HashMap<&str, Estimate> = (report.intervals.iter())
+        .filter(|interval| is_alone(&interval.name))
         .filter_map(|interval| Some((interval.name.as_str(), to_quote(interval)?)))
         .collect();
-    let mut found: Vec<PathFigure> = Vec::new();
-    // The place of each path of the report among those found, and the depth there.
-    let mut places: Vec<Option<(usize, usize)>> = Vec::new();
-    for path in &report.paths {
-        let around = path
-            .parent
-            .map(|parent| places.get(parent as usize).copied());
-        let (parent, depth) = match around {
-            None => (None, 0),
-            Some(Some(Some((place, depth)))) if depth + 1 < DEEPEST => (Some(place), depth + 1),
-            Some(_) => {
-                places.push(None);
-                continue;
+    (report.paths.iter())
+        .map(|path| {
+            let typical = estimates.remove(path.name.as_str());
+            PathFigure {
+                name: path.name.clone(),
+                parent: path.parent.map(|parent| parent as usize),
+                shares_name: !is_alone(&path.name),
+                side: PathSide {
+                    calls: path.calls as f64,
+                    total_ns: path.total.as_ref().map(|total| total.value),
+                    self_ns: path.self_ns,
+                    call_ns: typical.as_ref().map(|of| of.value).or(path.median_ns),
+                },
+                typical,
             }
-        };
-        places.push(Some((found.len(), depth)));
-        let alone = || plain(path.median_ns?, path.calls);
-        let typical = estimates.get(path.name.as_str()).cloned().or_else(alone);
-        let id = match parent {
-            Some(parent) => format!("{}/{}", found[parent].id, path.name),
-            None => path.name.clone(),
-        };
-        found.push(PathFigure {
-            metric: typical
-                .as_ref()
-                .map(|of| Metric::new(&id, GROUP, &id, of.clone(), "")),
-            id,
-            name: path.name.clone(),
-            parent,
-            shares_name: same.get(path.name.as_str()) != Some(&1),
-            side: PathSide {
-                calls: path.calls as f64,
-                total_ns: path.total.as_ref().map(|total| total.value),
-                self_ns: path.self_ns,
-                call_ns: typical.map(|typical| typical.value),
-            },
-        });
-    }
-    found
-}
-
-/// A median without an interval.
-fn plain(ns: f64, calls: u64) -> Option<Estimate> {
-    ns.is_finite().then(|| Estimate {
-        value: ns,
-        interval: Interval { lo: None, hi: None },
-        level: 0.95,
-        unit: "ns".to_owned(),
-        method: "median of the path's samples".to_owned(),
-        n: calls,
-        n_effective: calls as f64,
-        notes: Vec::new(),
-    })
+        })
+        .collect()
 }

@@ -6,7 +6,7 @@ use undertick_document::figures;
 
 use super::{SCRIPT, frame, tree};
 use crate::compare::{
-    Comparison, PathChange, PathSide, Row, columns, gate, legend, source_line, summary,
+    Comparison, PathChange, PathSide, Row, columns, gate, legend, of_ratio, source_line, summary,
 };
 use crate::escape::{self, Text};
 use crate::table::html::{plain, with_micro};
@@ -119,15 +119,10 @@ fn path_columns<'a>(found: &Comparison) -> Columns<'a, PathRow<'a>> {
     };
     let total = |side: Option<PathSide>| Cell::duration(side.and_then(|side| side.total_ns));
     let call = |side: Option<PathSide>| Cell::duration(side.and_then(|side| side.call_ns));
-    let interval = |path: &PathChange| {
+    let ratio = |path: &PathChange| {
         path.ratio.as_ref().map_or(String::new(), |ratio| {
-            let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), |b| format!("{b:.3}"));
-            format!(
-                "{:.3} [{}, {}]",
-                ratio.value,
-                bound(ratio.interval.lo),
-                bound(ratio.interval.hi)
-            )
+            let (value, interval) = of_ratio(ratio);
+            format!("{value} {interval}")
         })
     };
     Columns::new()
@@ -138,7 +133,7 @@ fn path_columns<'a>(found: &Comparison) -> Columns<'a, PathRow<'a>> {
         .page("total B", move |(_, path)| total(path.b))
         .page("call A", move |(_, path)| call(path.a))
         .page("call B", move |(_, path)| call(path.b))
-        .page("B/A", move |(_, path)| Cell::Figure(interval(path)))
+        .page("B/A", move |(_, path)| Cell::Figure(ratio(path)))
         .on_page(format!(
             "B/A of a call, {}",
             figures::per_cent(found.confidence)

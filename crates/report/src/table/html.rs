@@ -18,7 +18,7 @@ pub(crate) fn sortable<R: Clone>(
     write(page, columns, rows, true, None)
 }
 
-/// A table on a page without a script.
+/// A table that nothing sorts.
 pub(crate) fn plain<R: Clone>(
     page: &mut String,
     columns: &Columns<'_, R>,
@@ -39,9 +39,15 @@ pub(crate) fn write<R: Clone>(
     bars: Option<Bars<'_, R>>,
 ) -> Result {
     let (sortable, end) = if sorts { (" sortable", "\n") } else { ("", "") };
+    // Where a table is wider than the page, keys scroll the part that has them; buttons of headings
+    // are such parts.
+    let keys = match sorts {
+        true => "",
+        false => " tabindex=\"0\" role=\"group\" aria-label=\"Table\"",
+    };
     write!(
         page,
-        "<div class=\"wide\"><table class=\"figures{sortable}\">\n<thead><tr>"
+        "<div class=\"wide\"{keys}><table class=\"figures{sortable}\">\n<thead><tr>"
     )?;
     for (heading, column) in columns.shown_on_page() {
         let heading = Text(heading);
