@@ -136,12 +136,7 @@ fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
         ("frequencies", "Frequencies", !report.frequencies.is_empty()),
         ("methods", "Methods", true),
     ];
-    page.push_str("<nav aria-label=\"Sections\">");
-    for (id, name, _) in sections.iter().filter(|section| section.2) {
-        write!(page, "<a href=\"#{id}\">{name}</a>")?;
-    }
-    page.push_str("</nav>\n</header>\n<main>\n");
-    Ok(())
+    frame::nav(page, &sections)
 }
 
 /// What explains the slowest calls, if there are some.
@@ -241,15 +236,8 @@ fn foot(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
     let document = serde_json::to_string(report).unwrap_or_else(|_| "null".to_owned());
     as_text(page, report)?;
     keys(page)?;
-    write!(
-        page,
-        "</main>\n\
-         <footer><p>Undertick report, document version {}. The whole document is in this file, \
-         as JSON, in the element <code>report</code>.</p></footer>\n\
-         <script type=\"application/json\" id=\"report\">{}</script>\n",
-        report.schema_version,
-        escape::json(&document),
-    )?;
+    let title = ("Undertick report", "report");
+    frame::document(page, title, report.schema_version, &document)?;
     if let Some(timeline) = beside.timeline {
         let json = serde_json::to_string(timeline).unwrap_or_else(|_| "null".to_owned());
         writeln!(

@@ -8,7 +8,7 @@ use super::{SCRIPT, frame, tree};
 use crate::compare::{
     Comparison, PathChange, PathSide, Row, columns, gate, legend, of_ratio, source_line, summary,
 };
-use crate::escape::{self, Text};
+use crate::escape::Text;
 use crate::table::html::{plain, with_micro};
 use crate::table::{Cell, Columns};
 
@@ -32,6 +32,7 @@ fn write_page(page: &mut String, found: &Comparison) -> Result {
     let (differ, rest): (Vec<&Row>, Vec<&Row>) = found.rows.iter().partition(|row| row.differs());
     let has_lonely = !found.only_in_a.is_empty() || !found.only_in_b.is_empty();
     let sections = [
+        ("summary", "Summary", true),
         ("tree", "Call tree", !found.paths.is_empty()),
         ("differ", "What differs", !differ.is_empty()),
         ("rest", "The rest", !rest.is_empty()),
@@ -84,12 +85,7 @@ fn head(page: &mut String, found: &Comparison, sections: &[(&str, &str, bool)]) 
         let line = source_line(which, source);
         writeln!(page, "<p class=\"recorded\">{}</p>", Text(&line))?;
     }
-    page.push_str("<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a>");
-    for (id, name, _) in sections.iter().filter(|section| section.2) {
-        write!(page, "<a href=\"#{id}\">{name}</a>")?;
-    }
-    page.push_str("</nav>\n</header>\n<main>\n");
-    Ok(())
+    frame::nav(page, sections)
 }
 
 fn call_tree(page: &mut String, found: &Comparison) -> Result {
@@ -147,13 +143,7 @@ fn path_columns<'a>(found: &Comparison) -> Columns<'a, PathRow<'a>> {
 
 fn foot(page: &mut String, found: &Comparison) -> Result {
     let document = serde_json::to_string(found).unwrap_or_else(|_| "null".to_owned());
-    write!(
-        page,
-        "</main>\n<footer><p>Undertick comparison, document version {}. The whole document is in this \
-         file, as JSON, in the element <code>comparison</code>.</p></footer>\n\
-         <script type=\"application/json\" id=\"comparison\">{}</script>\n\
-         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        found.schema_version,
-        escape::json(&document),
-    )
+    let title = ("Undertick comparison", "comparison");
+    frame::document(page, title, found.schema_version, &document)?;
+    write!(page, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
 }

@@ -56,15 +56,38 @@ pub(super) fn head(
     Ok(())
 }
 
-/// The end of the page, with the document in it.
-pub(super) fn foot(page: &mut String, version: u32, document: &str) -> Result {
+/// Links to those of these sections that are there (id, name, whether it is), and the begin of the
+/// first one.
+pub(super) fn nav(page: &mut String, sections: &[(&str, &str, bool)]) -> Result {
+    page.push_str("<nav aria-label=\"Sections\">");
+    for (id, name, _) in sections.iter().filter(|section| section.2) {
+        write!(page, "<a href=\"#{id}\">{name}</a>")?;
+    }
+    page.push_str("</nav>\n</header>\n<main>\n");
+    Ok(())
+}
+
+/// The end of the last section, and the document in an element of this id; `title` says whose it is.
+pub(super) fn document(
+    page: &mut String,
+    (title, id): (&str, &str),
+    version: u32,
+    json: &str,
+) -> Result {
     write!(
         page,
-        "</main>\n<footer><p>Undertick, document version {version}. The whole document is in this file, \
-         as JSON, in the element <code>report</code>.</p></footer>\n\
-         <script type=\"application/json\" id=\"report\">{}</script>\n</body>\n</html>\n",
-        escape::json(document),
+        "</main>\n<footer><p>{title}, document version {version}. The whole document is in this file, \
+         as JSON, in the element <code>{id}</code>.</p></footer>\n\
+         <script type=\"application/json\" id=\"{id}\">{}</script>\n",
+        escape::json(json),
     )
+}
+
+/// The end of the page, with the document in it.
+pub(super) fn foot(page: &mut String, version: u32, json: &str) -> Result {
+    document(page, ("Undertick", "report"), version, json)?;
+    page.push_str("</body>\n</html>\n");
+    Ok(())
 }
 
 /// A list of notes for the reader; empty if there are none.
