@@ -100,19 +100,28 @@ fn two_programs_in_turn() {
     as_single_traces(dir.path(), &kept);
 }
 
-/// Both spans are outermost, and only the first takes longer.
+/// Both spans are outermost, and only the first takes longer. Totals have no upper bound here, and
+/// with them the order of the two: the machine may be taken away in either.
 fn call_trees(found: &Value, page: &str) {
     let paths = found["paths"].as_array().unwrap();
-    let names: Vec<&str> = paths.iter().map(|p| p["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["work", "rest"]);
+    assert_eq!(paths.len(), 2, "{paths:?}");
     assert!(paths.iter().all(|path| path["parent"].is_null()));
-    for side in ["a", "b"] {
-        assert_eq!(paths[0][side]["calls"], 200.0);
+    for path in paths {
+        assert!((path["a"]["calls"] == 200.0) && (path["b"]["calls"] == 200.0));
     }
-    let total = |side: &str| paths[0][side]["total_ns"].as_f64().unwrap();
-    assert!(total("b") > 1.5 * total("a"), "{found}");
-    assert_eq!(paths[0]["verdict"], "slower");
-    assert_eq!(paths[0]["ratio"], row(found, "work")["ratio"]);
+    assert!(paths.iter().any(|path| path["name"] == "rest"), "{paths:?}");
+    let work = paths.iter().find(|path| path["name"] == "work").unwrap();
+    // Half of the runs have at least the typical call, half of their calls at least their median.
+    let number = |side: &str, figure: &str| work[side][figure].as_f64().unwrap();
+    for side in ["a", "b"] {
+        assert!(
+            number(side, "total_ns") > 0.2 * 200.0 * number(side, "call_ns"),
+            "{work}"
+        );
+    }
+    assert!(number("b", "call_ns") > 1.5 * number("a", "call_ns"));
+    assert_eq!(work["verdict"], "slower");
+    assert_eq!(work["ratio"], row(found, "work")["ratio"]);
     assert!(page.contains("Undertick comparison") && page.contains("id=\"icicle\""));
     assert!(!page.contains("://"), "the page loads nothing");
 }
