@@ -32,7 +32,7 @@ TASKS = {
 # A mutant is looked at for so many cycles more: one assertion alone costs less than all.
 MUTANT_CYCLES = 4
 SCRIPT = """
-read_verilog -sv -formal -DPROOFS {alone} -I{here} {sources} {here}/{file}.sv
+read_verilog -sv -defer -formal -DPROOFS {alone} -I{here} {sources} {here}/{file}.sv
 prep -top {top} -flatten
 memory_map
 formalff -clk2ff -ff2anyinit
