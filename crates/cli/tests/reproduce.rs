@@ -4,9 +4,9 @@
 use crate::support;
 
 use serde_json::Value;
-use support::{refused, said, undertick};
+use support::{refused, undertick};
 
-fn item<'a>(found: &'a Value, id: &str) -> &'a Value {
+pub fn item<'a>(found: &'a Value, id: &str) -> &'a Value {
     let items = found["items"].as_array().expect("items");
     let item = items.iter().find(|item| item["id"] == id);
     item.unwrap_or_else(|| panic!("no item {id}"))
@@ -117,20 +117,40 @@ fn live(found: &Value) {
     assert!(value("(1,1)", "ticks") > 0.0);
 }
 
+/// One run serves all checks of what is simulated and measured, because it takes half a minute.
 #[test]
-fn all_together_and_what_is_refused() {
-    refused(&undertick(&["reproduce", "sundial"]), 2, &["slow-clock"]);
-    let all = undertick(&["reproduce", "all", "--quick"]);
-    let (status, text) = said(&all);
-    assert_eq!(status, 0, "{text}");
+fn all_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html");
+    let page_name = page.to_str().unwrap();
+    let output = undertick(&["reproduce", "all", "--quick", "--json", "--html", page_name]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    assert_eq!(found["schema_version"], 1);
+    assert_eq!(
+        found["source"],
+        "cmstar+slow-clock+traffic+trams+interference"
+    );
+    assert_eq!(found["interrupted"], false);
+    let page = std::fs::read_to_string(page).unwrap();
     for of in [
         "References a second (Medusa)",
         "Table 15: cycles needed",
         "The script on one CPU",
         "Fork against memory",
     ] {
-        assert!(text.contains(of), "{of}: {text}");
+        assert!(page.contains(of), "{of}");
     }
+    assert!(!page.contains("://"), "the page loads nothing");
+    crate::reproduce_traffic::traffic(&found, &page);
+    crate::reproduce_traffic::trams(&found, &page);
+    interference(&found);
+}
+
+#[test]
+fn what_is_refused() {
+    refused(&undertick(&["reproduce", "sundial"]), 2, &["slow-clock"]);
     let nowhere = [
         "reproduce",
         "slow-clock",
@@ -149,12 +169,7 @@ fn the_second_process_by_itself() {
 }
 
 /// Three peaks of the published histogram, and three runs of the meter here.
-#[test]
-fn interference_is_reproduced_and_measured() {
-    let output = undertick(&["reproduce", "interference", "--quick", "--json"]);
-    let (status, text) = said(&output);
-    assert_eq!(status, 0, "{text}");
-    let found: Value = serde_json::from_slice(&output.stdout).expect("one document");
+fn interference(found: &Value) {
     let items = found["items"].as_array().unwrap();
     let loss = |name: &str| {
         let wanted = format!("interference/here/{name}");
@@ -171,6 +186,6 @@ fn interference_is_reproduced_and_measured() {
     assert_eq!(loss("with memory traffic").is_none(), one_cpu);
     assert!(
         (items.iter()).any(|i| i["published"].as_f64() == Some(0.343)),
-        "{text}"
+        "{items:?}"
     );
 }

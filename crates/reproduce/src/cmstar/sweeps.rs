@@ -22,6 +22,8 @@ const PHASES_MS: [f64; 8] = [0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
 const LOAD: usize = 24;
 /// Numbers of Cms in the study of scale, ten in each cluster.
 const CMS: [usize; 7] = [10, 20, 50, 100, 200, 500, 1000];
+/// As many of them are simulated in a quick run: the last two take as long as all others.
+const QUICK_CMS: usize = 5;
 
 pub(super) fn sweeps(context: &mut Context<'_>) -> Result<(), Stopped> {
     granularity(context)?;
@@ -229,6 +231,10 @@ fn granularity(context: &mut Context<'_>) -> Result<(), Stopped> {
 fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
     let seeds = context.request.seeds().min(3);
     let least_ns = context.request.reading_ns() / 4;
+    let sizes = match context.request.run {
+        Run::Full => &CMS[..],
+        Run::Quick => &CMS[..QUICK_CMS],
+    };
     // Until every Cm has read about twenty times, even if many wait for the clock's Kmap.
     let length_ns = |cms: usize| least_ns.max(cms as u64 * 1_500_000);
     let routines = [
@@ -238,7 +244,7 @@ fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
         Routine::Broadcast,
     ];
     let all: Vec<(Parameters, ReadingLoops)> = (routines.iter())
-        .flat_map(|routine| CMS.map(|cms| (*routine, cms)))
+        .flat_map(|routine| sizes.iter().map(|cms| (*routine, *cms)))
         .flat_map(|one| (1..=seeds).map(move |seed| (one, seed)))
         .map(|((routine, readers), seed)| {
             let mut parameters = context.parameters.clone();
@@ -266,7 +272,7 @@ fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
     let mut curves = Vec::new();
     for routine in routines {
         let mut points = Vec::new();
-        for cms in CMS {
+        for &cms in sizes {
             let Some(machines) = each.next() else {
                 continue;
             };
