@@ -152,15 +152,16 @@ pub fn all() -> Result<(), String> {
             package(count, &python);
         }
         steps(count, exchanges());
+        programs::examples(count);
         // An error says that no test will draw them.
         let _ = pages.recv();
         outside_readers(count);
+        steps(count, crate::book::all());
     });
     programs.run(&mut count, drawn, |count| {
         joined_count(count, models);
         joined_count(count, others);
     });
-    steps(&mut count, crate::book::all());
     println!("\nwhat took most:");
     for line in slowest(24) {
         println!("{line}");

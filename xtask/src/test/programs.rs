@@ -50,9 +50,8 @@ pub fn build(count: &mut Count) -> Programs {
 }
 
 impl Programs {
-    /// Runs all test programs, then the examples in the documentation. `drawn` is told when the pages
-    /// that browsers open are there. `before_alone` waits for whatever runs beside them: nothing may
-    /// run beside the last ones.
+    /// Runs all test programs. `drawn` is told when the pages that browsers open are there.
+    /// `before_alone` waits for whatever runs beside them: nothing may run beside the last ones.
     pub fn run(self, count: &mut Count, drawn: Sender<()>, before_alone: impl FnOnce(&mut Count)) {
         if self.0.is_empty() {
             count.step(Err("no program of tests has been built".into()));
@@ -78,10 +77,14 @@ impl Programs {
         drop(drawn);
         before_alone(count);
         run_all(count, alone, (1, libraries.trim()), |_| {});
-        let mut examples = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
-        examples.args(["--doc", "--no-fail-fast", "--", "--show-output"]);
-        count.tests(examples);
     }
+}
+
+/// The examples in the documentation.
+pub fn examples(count: &mut Count) {
+    let mut examples = command(&["cargo", "test", "--release", "--workspace", "--locked"]);
+    examples.args(["--doc", "--no-fail-fast", "--", "--show-output"]);
+    count.tests(examples);
 }
 
 /// Runs test programs, some at once; `ended` is called after each.
