@@ -17,6 +17,7 @@ pub mod impossible;
 pub mod in_place;
 pub mod interference;
 mod kernel;
+pub mod leaves;
 pub mod live;
 pub mod loss;
 pub mod nested;
@@ -66,6 +67,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["edges", runs] => edges::measure(repetitions(runs)?),
         ["hog"] => hog::measure(),
         ["evidence"] => evidence::measure(),
+        ["leaves"] => leaves::measure(20),
+        ["leaves", runs] => leaves::measure(repetitions(runs)?),
         ["states"] => states::measure(20),
         ["states", runs] => states::measure(repetitions(runs)?),
         ["wake"] => wake::measure(),
@@ -113,7 +116,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, states, coverage, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, cmstar or all"
                 .to_owned(),
         ),
     }
