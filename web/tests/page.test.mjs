@@ -63,6 +63,34 @@ test_("nothing is asked of a network, nothing goes wrong, nothing is too wide", 
   }
 });
 
+test_("distributions of states lie below one another on one axis, whatever the width", async () => {
+  for (const width of [400, 1600]) {
+    await on(invented("six.html"), { viewport: { width, height: 900 } }, async (page) => {
+      await page.locator("#states > summary").click();
+      const tables = await page.locator("#states table").evaluateAll((all) =>
+        all.map((table) => {
+          const boxes = [...table.querySelectorAll("td.bars svg")].map((svg) => svg.getBoundingClientRect());
+          const ends = [...table.querySelectorAll("thead .bars span, td .ends > span")].filter((end) => end.checkVisibility());
+          return {
+            boxes: boxes.map(({ left, width, height }) => ({ left, width, height })),
+            ends: ends.map((end) => end.textContent),
+          };
+        }),
+      );
+      assert.deepEqual(tables.map(({ boxes }) => boxes.length), [3, 2]);
+      for (const { boxes, ends } of tables) {
+        for (const box of boxes) {
+          assert.deepEqual(box, boxes[0]);
+          assert.ok(box.width > width / 2.5 && box.height > 30, `${width}: ${box.width} by ${box.height}`);
+        }
+        // In the heading, or below each where there is none.
+        const times = width > 1000 ? 1 : boxes.length;
+        assert.deepEqual(ends, Array(times).fill(["20.0\u00a0ns", "39.9\u00a0µs"]).flat());
+      }
+    });
+  }
+});
+
 test_("the table has every interval of the document, with its mean", async () => {
   for (const name of ["one", "six", "many"]) {
     const file = invented(`${name}.html`);

@@ -9,6 +9,7 @@
 //! **Bounds.** At most [`MOST_PATHS`] paths and 2^13 calls of each; of a trace with more than
 //! twice [`MOST_ROWS`] rows, row groups spread evenly over it.
 
+mod bins;
 pub(crate) mod facts;
 
 use std::sync::Arc;
@@ -78,16 +79,21 @@ pub fn add_states(
         let facts = Facts::new(&about, &intervals, &events, &calls, first);
         let observed = facts.observed(clock.granularity_ticks * about.ns_per_tick);
         if let Some(found) = estimate::states(&observed, options.confidence, "ns") {
+            let samples = found.states.iter().map(|state| &*state.samples);
+            let edges_ns = bins::edges(observed.values, samples, observed.step);
             report.states.push(PathStates {
                 path: path as u32,
                 looked_at: calls.len() as u64,
                 explained: found.explained,
                 states: (found.states.into_iter())
                     .map(|state| {
-                        let share = share(state.n, calls.len(), are_all, options.confidence);
-                        facts.tell(state, share)
+                        let n = state.samples.len();
+                        let counts = bins::counts(observed.values, &state.samples, &edges_ns);
+                        let share = share(n, calls.len(), are_all, options.confidence);
+                        facts.tell(state, share, counts)
                     })
                     .collect(),
+                edges_ns,
             });
         }
     }

@@ -94,6 +94,37 @@ fn near(value: f64, truth: f64) {
     assert!((value / truth - 1.0).abs() < 0.05, "{value} for {truth}");
 }
 
+/// All calls that were looked at are counted, each in a bin of its state. Half of them lie on either
+/// side of the median, and nearly all within the tenth by which they scatter.
+fn binned(states: &PathStates) {
+    let edges = &states.edges_ns;
+    assert!((10..=60).contains(&edges.len()), "{edges:?}");
+    assert!(edges.is_sorted_by(|a, b| a < b), "{edges:?}");
+    let all: u64 = states.states.iter().flat_map(|state| &state.counts).sum();
+    assert_eq!(all, states.looked_at);
+    for state in &states.states {
+        let (n, median) = (
+            state.counts.iter().sum::<u64>(),
+            state.median.as_ref().unwrap().value,
+        );
+        assert!((n as f64 / all as f64 - state.share.value).abs() < 1e-9);
+        let count = |is_counted: &dyn Fn(f64, f64) -> bool| -> u64 {
+            let bins = edges.windows(2).zip(&state.counts);
+            let counted = bins.filter(|(bin, _)| is_counted(bin[0], bin[1]));
+            counted.map(|(_, n)| *n).sum()
+        };
+        // The bin of the median holds part of each half; the median is that of half of the calls.
+        let (below, above) = (
+            count(&|_, to| to <= median),
+            count(&|from, _| from > median),
+        );
+        assert!(below.max(above) <= n * 55 / 100, "{below} {above} of {n}");
+        let [near, far] = [0.8, 1.25].map(|part| part * median);
+        let around = count(&|from, to| to > near && from < far);
+        assert!(around > n * 9 / 10, "{around} of {n} around {median}");
+    }
+}
+
 #[test]
 fn every_planted_cause_is_found_and_none_for_chance() {
     let dir = tempfile::tempdir().unwrap();
@@ -115,6 +146,9 @@ fn every_planted_cause_is_found_and_none_for_chance() {
     assert_eq!(turn[1].0.among, ["writer"]);
     near(turn[0].1, 1_000.0);
     near(turn[1].1, 4_000.0);
+    for name in ["parse", "turn", "late"] {
+        binned(of(&report, name).unwrap());
+    }
 
     let late = told(of(&report, "late").expect("it changes"));
     assert_eq!(late[0].0.fact, StateFact::Time);

@@ -16,6 +16,10 @@ pub struct PathStates {
     /// Share of the scatter of these calls (the variance of the logarithms of their times) that the
     /// states explain, in stretches of time that had no part in finding them.
     pub explained: f64,
+    /// Edges of the bins in which the calls of each state are counted, ns, compensated, ascending.
+    /// The first and the last bin also count what lies beyond them.
+    #[serde(default)]
+    pub edges_ns: Vec<f64>,
     /// The states, that with most calls first.
     pub states: Vec<StateReport>,
 }
@@ -30,7 +34,27 @@ impl PathStates {
             let at_possible_times = state.conditions.iter().all(StateCondition::is_possible);
             at_possible_times && Must::Share.judge(&mut state.share).is_none()
         });
+        if !self.are_bins() {
+            self.edges_ns.clear();
+            for state in &mut self.states {
+                state.counts.clear();
+            }
+        }
         (0.0..=1.0).contains(&self.explained) && !self.states.is_empty()
+    }
+
+    /// Whether each state has a count for each bin, and the bins have a width.
+    fn are_bins(&self) -> bool {
+        let are_ascending = self.edges_ns.is_sorted_by(|a, b| a < b);
+        let are_finite = self.edges_ns.iter().all(|edge| edge.is_finite());
+        let bins = self.edges_ns.len().saturating_sub(1);
+        let looked_at = self.looked_at;
+        are_ascending
+            && are_finite
+            && (self.states.iter()).all(|state| {
+                let sum = (state.counts.iter()).try_fold(0_u64, |sum, n| sum.checked_add(*n));
+                state.counts.len() == bins && sum.is_some_and(|sum| sum <= looked_at)
+            })
     }
 }
 
@@ -44,6 +68,9 @@ pub struct StateReport {
     pub share: Estimate,
     /// Their median, ns, compensated; `null` where they lie in too few stretches of time.
     pub median: Option<Estimate>,
+    /// How many of those that were looked at lie in each bin of [`PathStates::edges_ns`].
+    #[serde(default)]
+    pub counts: Vec<u64>,
 }
 
 /// What is true of the calls of a state.

@@ -225,3 +225,45 @@ fn keeps_the_published_names() {
     );
     assert_eq!(json.pointer("/intervals/0/kind").unwrap(), "nested");
 }
+
+#[test]
+fn distributions_of_states_without_a_count_for_each_bin_are_taken_out() {
+    let state = |counts: &[u64]| StateReport {
+        conditions: Vec::new(),
+        share: Estimate {
+            interval: Interval::new(0.5, 0.5),
+            unit: "1".into(),
+            ..estimate(0.5)
+        },
+        median: None,
+        counts: counts.to_vec(),
+    };
+    let after = |edges_ns: &[f64], counts: [&[u64]; 2]| {
+        let mut report = report();
+        report.states.push(PathStates {
+            path: 0,
+            looked_at: 10,
+            explained: 0.5,
+            edges_ns: edges_ns.to_vec(),
+            states: counts.map(state).to_vec(),
+        });
+        let states = without_impossible(report).states.remove(0);
+        let counts: Vec<Vec<u64>> = states.states.into_iter().map(|of| of.counts).collect();
+        (states.edges_ns, counts)
+    };
+    let edges = [1.0, 2.0, 4.0];
+    let kept = after(&edges, [&[1, 2], &[3, 4]]);
+    assert_eq!(kept, (edges.to_vec(), vec![vec![1, 2], vec![3, 4]]));
+    let nothing = (Vec::new(), vec![Vec::new(), Vec::new()]);
+    for (edges, counts) in [
+        (&[] as &[f64], [&[][..], &[]]),
+        (&edges, [&[1, 2], &[3]]),
+        (&edges, [&[1, 2], &[3, 40]]),
+        (&edges, [&[1, u64::MAX], &[3, 4]]),
+        (&[1.0, 1.0, 4.0], [&[1, 2], &[3, 4]]),
+        (&[1.0, f64::INFINITY], [&[1], &[3]]),
+        (&[2.0, f64::NAN, 4.0], [&[1, 2], &[3, 4]]),
+    ] {
+        assert_eq!(after(edges, counts), nothing, "{edges:?} {counts:?}");
+    }
+}

@@ -93,8 +93,8 @@ pub enum Condition {
 pub struct State {
     /// What is true of them, the strongest first.
     pub conditions: Vec<Condition>,
-    /// How many there are, of all samples.
-    pub n: usize,
+    /// Indices of the samples, ascending.
+    pub samples: Vec<usize>,
     /// Their median, in the unit of the values; `None` where the blocks give it no interval.
     pub median: Option<Estimate>,
 }
@@ -134,13 +134,17 @@ pub fn states(observed: &Observed<'_>, level: f64, unit: &str) -> Option<States>
         .map(|leaf| tree.squares(&leaf.confirming))
         .sum();
     let mut states: Vec<State> = (leaves.into_iter())
-        .map(|leaf| State {
-            n: leaf.proposing.len() + leaf.confirming.len(),
-            median: median::median(observed.values, &leaf.confirming, level, unit),
-            conditions: leaf.conditions,
+        .map(|leaf| {
+            let mut samples = [leaf.proposing, leaf.confirming.clone()].concat();
+            samples.sort_unstable();
+            State {
+                samples,
+                median: median::median(observed.values, &leaf.confirming, level, unit),
+                conditions: leaf.conditions,
+            }
         })
         .collect();
-    states.sort_by_key(|state| std::cmp::Reverse(state.n));
+    states.sort_by_key(|state| std::cmp::Reverse(state.samples.len()));
     Some(States {
         states,
         explained: 1.0 - left / scatter,

@@ -300,8 +300,26 @@ fn two_causes_give_a_state_for_each_combination() {
     for (median, truth) in medians.iter().zip([1000.0, 2000.0, 4000.0, 8000.0]) {
         assert!((median / truth - 1.0).abs() < 0.05, "{medians:?}");
     }
-    let n: usize = found.states.iter().map(|state| state.n).sum();
-    assert_eq!(n, 8000);
+    // Each sample is of one state, whose conditions it fulfils.
+    let mut all: Vec<usize> = found
+        .states
+        .iter()
+        .flat_map(|state| state.samples.clone())
+        .collect();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..8000));
+    for state in &found.states {
+        assert!(state.samples.is_sorted());
+        for condition in &state.conditions {
+            let Condition::Among { fact, kinds } = condition else {
+                panic!("{condition:?}")
+            };
+            let Fact::Kind(of) = &samples.facts[*fact] else {
+                unreachable!()
+            };
+            assert!(state.samples.iter().all(|&at| kinds.contains(&of[at])));
+        }
+    }
 }
 
 #[test]

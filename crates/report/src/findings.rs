@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use undertick_document::{IntervalReport, PathReport, Report, figures};
+use undertick_document::{IntervalReport, PathReport, PathStates, Report, figures};
 
 use crate::states::sentence;
 use crate::text::{clean, shorten};
@@ -33,7 +33,8 @@ pub(crate) fn findings(report: &Report) -> Vec<String> {
     found.extend(lost(report));
     found.extend(dominant(report));
     found.extend(differing_paths(report));
-    found.extend(states(report).into_iter().take(MOST_STATES));
+    let states = states(report).into_iter().take(MOST_STATES);
+    found.extend(states.map(|(weight, _, sentence)| (weight, sentence)));
     found.extend(waiting(report));
     found.extend(taken_off(report));
     found.extend(measuring(report));
@@ -117,13 +118,14 @@ fn differing_paths(report: &Report) -> Vec<(Weight, String)> {
     by_name.into_iter().filter_map(differing).collect()
 }
 
-/// What tells the short calls of paths from the long ones, the weightiest first.
-pub(crate) fn states(report: &Report) -> Vec<(Weight, String)> {
-    let mut found: Vec<(Weight, String)> = (report.states.iter())
+/// What tells the short calls of paths from the long ones, in a sentence for each path, the weightiest
+/// first.
+pub(crate) fn states(report: &Report) -> Vec<(Weight, &PathStates, String)> {
+    let mut found: Vec<(Weight, &PathStates, String)> = (report.states.iter())
         .filter_map(|states| {
             let share = report.paths.get(states.path as usize)?.share?;
             let name = path_name(report, states.path as usize);
-            Some((share * states.explained, sentence(&name, states)))
+            Some((share * states.explained, states, sentence(&name, states)))
         })
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -16,6 +16,7 @@ pub mod interference;
 mod plot;
 pub mod reproduce;
 mod slowest;
+mod states;
 mod summary;
 pub mod survey;
 mod tables;

@@ -45,7 +45,7 @@ pub(crate) fn sentence(path: &str, states: &PathStates) -> String {
 }
 
 /// A share in two digits, or in those that are known.
-fn share(share: &Estimate) -> String {
+pub(crate) fn share(share: &Estimate) -> String {
     let (short, known) = (
         figures::per_cent(share.value),
         figures::figure(share).value_and_unit(),

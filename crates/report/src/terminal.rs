@@ -133,7 +133,7 @@ fn clock(clock: &ClockSummary) -> String {
 /// What tells the short calls of paths from the long ones.
 fn states(report: &Report, columns: usize) -> Option<String> {
     let lines = findings::states(report).into_iter();
-    let lines: Vec<String> = lines.map(|(_, line)| wrap(&line, columns, 2)).collect();
+    let lines: Vec<String> = lines.map(|(_, _, line)| wrap(&line, columns, 2)).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

@@ -249,14 +249,15 @@ impl Facts {
         }
     }
 
-    /// A state in the words of the report.
-    pub(crate) fn tell(&self, state: State, share: Estimate) -> StateReport {
+    /// A state in the words of the report; `counts`: of its calls, in bins.
+    pub(crate) fn tell(&self, state: State, share: Estimate, counts: Vec<u64>) -> StateReport {
         StateReport {
             conditions: self.conditions(state.conditions),
             share,
             // What was subtracted for recording may exceed a short span.
             median: (state.median)
                 .and_then(|mut ns| Must::NotNegative.judge(&mut ns).is_none().then_some(ns)),
+            counts,
         }
     }
 

@@ -4,6 +4,7 @@ use core::fmt::{Result, Write};
 
 use undertick_document::{PathReport, Report, figures};
 
+use super::states;
 use crate::escape::Text;
 use crate::findings;
 use crate::table::html::{plain, with_micro};
@@ -64,18 +65,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
         }
         page.push_str("</ul>\n");
     }
-    let states = findings::states(report);
-    if !states.is_empty() {
-        page.push_str("<details>\n<summary>What tells calls apart</summary>\n<ul>\n");
-        for (_, sentence) in states {
-            writeln!(page, "<li>{}</li>", Text(&with_micro(&sentence)))?;
-        }
-        page.push_str(
-            "</ul>\n<p class=\"hint\">What comes together with long calls need not make them long. The \
-             share of the scatter is that of the logarithms, in stretches of time that had no part in \
-             finding the states.</p>\n</details>\n",
-        );
-    }
+    states::write(page, report)?;
     page.push_str(
         "<p class=\"hint\">Of this recording: spans by the spans around them, in all threads together; \
          self is the time in no span inside.</p>\n",

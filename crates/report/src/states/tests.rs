@@ -19,6 +19,7 @@ fn state(share: f64, median_ns: f64, conditions: Vec<StateCondition>) -> StateRe
         conditions,
         share: estimate(share, 0.01, "1"),
         median: Some(estimate(median_ns, 0.01 * median_ns, "ns")),
+        counts: Vec::new(),
     }
 }
 
@@ -40,6 +41,7 @@ fn told(states: Vec<StateReport>) -> String {
         path: 0,
         looked_at: 1000,
         explained: 0.62,
+        edges_ns: Vec::new(),
         states,
     };
     sentence("\"lookup/step\"", &states).replace('\u{a0}', " ")

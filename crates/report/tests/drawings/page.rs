@@ -51,6 +51,95 @@ fn pages_of_any_size_hold_every_interval() {
     }
 }
 
+/// The drawings of the states of a path: their paths as points, and the marks of their medians as left
+/// and right end.
+fn drawings(states: &str) -> Vec<(Vec<[f64; 2]>, [f64; 2])> {
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let attribute = |text: &str, name: &str| -> f64 {
+        let value = text.split_once(&format!("{name}=\"")).unwrap().1;
+        number(value.split('"').next().unwrap())
+    };
+    let each = states
+        .split("<path class=\"distribution\" d=\"M0 40")
+        .skip(1);
+    each.map(|drawing| {
+        let (path, rest) = drawing.split_once("V40Z\"/>").unwrap();
+        let steps = path.split('V').skip(1).map(|step| {
+            let (y, x) = step.split_once('H').unwrap();
+            [number(x), number(y)]
+        });
+        let median = rest.split_once("<rect class=\"median\"").unwrap().1;
+        let from = attribute(median, "x");
+        (steps.collect(), [from, from + attribute(median, "width")])
+    })
+    .collect()
+}
+
+/// Bins of a tenth of a decade above 200 ns: the highest bar is that of the median, medians lie where
+/// the axis has them, and all distributions are as large.
+#[test]
+fn states_are_drawn_on_one_axis() {
+    let report = invented::six();
+    let page = render(&report);
+    let (_, states) = page.split_once("<details id=\"states\">").unwrap();
+    let (states, _) = states.split_once("</details>").unwrap();
+    assert_eq!(states.matches("<svg").count(), 5, "three states, and two");
+    let all = drawings(states);
+    for (steps, [from, to]) in &all {
+        assert!(
+            steps
+                .iter()
+                .all(|[x, y]| (0.0..=480.0).contains(x) && (0.0..=40.0).contains(y))
+        );
+        assert!((steps.last().unwrap()[0] - 480.0).abs() < 0.1);
+        let top = (0..steps.len())
+            .min_by(|a, b| steps[*a][1].total_cmp(&steps[*b][1]))
+            .unwrap();
+        let (left, right) = (steps[top - 1][0], steps[top][0]);
+        assert!(
+            left < *to && right > *from,
+            "{left}..{right} and {from}..{to}"
+        );
+        // As wide as its interval: 2 % below and 2.6 % above, on an axis of 20 ns to 39.9 us.
+        let width = 480.0 * (1.026_f64 / 0.98).ln() / (200.0 * 10_f64.powf(2.3) / 20.0).ln();
+        assert!((to - from - width).abs() < 0.11, "{from}..{to}");
+    }
+    let middle = |at: usize| f64::midpoint(all[at].1[0], all[at].1[1]);
+    // 810, 930 and 5800 ns; 1200 and 2600 ns.
+    let apart = 480.0 / (200.0 * 10_f64.powf(2.3) / 20.0).ln();
+    for (from, to, ratio) in [
+        (0, 1, 930.0 / 810.0),
+        (1, 2, 5800.0 / 930.0),
+        (3, 4, 2600.0 / 1200.0_f64),
+    ] {
+        let drawn = middle(to) - middle(from);
+        assert!((drawn - apart * f64::ln(ratio)).abs() < 0.5, "{drawn}");
+    }
+    // Areas are shares of a state's calls: of each state the same.
+    let area = |steps: &[[f64; 2]]| -> f64 {
+        let before = std::iter::once(0.0).chain(steps.iter().map(|[x, _]| *x));
+        before
+            .zip(steps)
+            .map(|(from, [to, y])| (to - from) * (40.0 - y))
+            .sum()
+    };
+    for pair in [[0, 1], [0, 2], [3, 4]] {
+        let [a, b] = pair.map(|at| area(&all[at].0));
+        assert!((a / b - 1.0).abs() < 0.1, "{a} {b}");
+    }
+    assert!(
+        states.contains("20.0\u{a0}ns") && states.contains("39.9\u{a0}µs"),
+        "{states}"
+    );
+
+    let mut without = report;
+    without.states.iter_mut().for_each(|of| of.edges_ns.clear());
+    let page = render(&without);
+    let (_, states) = page.split_once("<details id=\"states\">").unwrap();
+    let (states, _) = states.split_once("</details>").unwrap();
+    assert!(!states.contains("<svg") && states.contains("<table"));
+}
+
 #[test]
 fn the_page_loads_nothing() {
     for report in [

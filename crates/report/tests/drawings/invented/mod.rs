@@ -4,15 +4,15 @@
 
 mod explanation;
 mod hostile;
+mod states;
 mod timeline;
 
 use std::collections::BTreeMap;
 
 use undertick_document::{
     Alternative, ClockSummary, Compensation, Culled, FrequencyReport, Histogram, HostSummary,
-    IntervalKind, IntervalReport, Mode, PathReport, PathStates, Reads, Report, SCHEMA_VERSION,
-    SampleStatistics, Settings, ShareOf, Slowed, StateCondition, StateFact, StateReport, TakenOff,
-    TraceSummary, Warning,
+    IntervalKind, IntervalReport, Mode, PathReport, Reads, Report, SCHEMA_VERSION,
+    SampleStatistics, Settings, ShareOf, Slowed, TakenOff, TraceSummary, Warning,
 };
 use undertick_units::{Estimate, Interval};
 
@@ -280,55 +280,12 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
             descheduled: "any_deschedule".to_owned(),
         },
         paths: paths(&intervals),
-        states: states(&intervals),
+        states: states::states(&intervals),
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],
         passes: vec![],
         warnings: vec![],
-    }
-}
-
-/// States of the first path by what lies inside it and by the time, and of the last by a number.
-pub fn states(intervals: &[IntervalReport]) -> Vec<PathStates> {
-    let condition = |fact, is, from, below| StateCondition {
-        fact,
-        of: intervals.last().map(|interval| interval.name.clone()),
-        is,
-        among: Vec::new(),
-        from,
-        below,
-    };
-    let share = |value: f64| Estimate {
-        unit: "1".to_owned(),
-        ..estimate(value, Some(value - 0.01), Some(value + 0.01), "share", 8000)
-    };
-    let state = |conditions, of: f64, median_ns: f64| StateReport {
-        conditions,
-        share: share(of),
-        median: Some(within(median_ns, 0.02, "order statistics", 4000)),
-    };
-    let of = |path: usize, states| PathStates {
-        path: path as u32,
-        looked_at: 8000,
-        explained: 0.62,
-        states,
-    };
-    let with = |is| condition(StateFact::With, Some(is), None, None);
-    let time = |from, below| condition(StateFact::Time, None, from, below);
-    let first = vec![
-        state(vec![with(false), time(None, Some(1.2e9))], 0.5, 810.0),
-        state(vec![with(false), time(Some(1.2e9), None)], 0.3, 930.0),
-        state(vec![with(true)], 0.2, 5_800.0),
-    ];
-    let size = |from, below| condition(StateFact::Value, None, from, below);
-    let last = vec![
-        state(vec![size(None, Some(4096.0))], 0.7, 1_200.0),
-        state(vec![size(Some(4096.0), None)], 0.3, 2_600.0),
-    ];
-    match intervals.len() {
-        0 | 1 => Vec::new(),
-        n => vec![of(0, first), of(n - 1, last)],
     }
 }
 
