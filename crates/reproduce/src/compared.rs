@@ -213,10 +213,12 @@ pub(super) fn item(
     }
 }
 
-/// Published over measured: how many times faster it is on this machine.
+/// Published over measured: how many times faster it is on this machine; `None` where the measured
+/// figure may as well be 0.
 pub(super) fn ratio(published: Option<f64>, measured: Option<&Estimate>) -> Option<f64> {
     let (published, measured) = (published?, measured?);
-    (measured.value > 0.0).then(|| published / measured.value)
+    let is_above_0 = measured.value > 0.0 && measured.interval.lo.is_none_or(|lo| lo > 0.0);
+    is_above_0.then(|| published / measured.value)
 }
 
 /// A figure for a table, ns.
@@ -249,4 +251,25 @@ pub(super) fn straight_line(points: &[(f64, f64)]) -> (f64, f64) {
     let below: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
     let slope = above / below;
     (y - slope * x, slope)
+}
+
+#[cfg(test)]
+mod tests {
+    use undertick_units::Interval;
+
+    use super::{bare, ratio};
+
+    #[test]
+    fn what_may_as_well_be_0_is_no_denominator() {
+        let measured = |interval| undertick_units::Estimate {
+            interval,
+            ..bare(2e-6, "us", "of the test", 1)
+        };
+        let of = |interval| ratio(Some(10.0), Some(&measured(interval)));
+        assert_eq!(of(Interval::new(0.0, 1.0)), None);
+        assert_eq!(of(Interval::new(-1.0, 1.0)), None);
+        assert_eq!(of(Interval::new(1e-6, 1.0)), Some(5e6));
+        assert_eq!(of(Interval { lo: None, hi: None }), Some(5e6));
+        assert_eq!(ratio(None, Some(&measured(Interval::new(1e-6, 1.0)))), None);
+    }
 }

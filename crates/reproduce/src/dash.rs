@@ -9,6 +9,7 @@ use undertick_units::{Estimate, Interval};
 use super::ping_pong::Run;
 use super::simulated;
 use super::tables::words;
+use super::verdict::agrees;
 use here::{Here, Measured};
 use undertick_meter::slow::published::{CYCLES, Row, TABLE_17, TICK_US};
 
@@ -30,13 +31,12 @@ pub(super) fn published_and_measured(found: &mut Reproduction, run: &Run, level:
     }
     found.tables.push(Table {
         title: "Table 17: the published counts".to_owned(),
-        text: vec![
-            "Means and standard deviations (us) as printed, and again from the counts of 17a: all \
-             rows agree to the last printed digit. Simulated: the standard deviation of a \
-             repetition's mean if the phase were random in each cycle, which is what (10a) \
-             assumes."
-                .to_owned(),
-        ],
+        text: vec![format!(
+            "Means and standard deviations (us) as printed, and again from the counts of 17a: {}. \
+             Simulated: the standard deviation of a repetition's mean if the phase were random in \
+             each cycle, which is what (10a) assumes.",
+            again(&*TABLE_17)
+        )],
         columns: words(&[
             "interval",
             "ticks",
@@ -71,6 +71,33 @@ pub(super) fn published_and_measured(found: &mut Reproduction, run: &Run, level:
         rows: measured,
     });
     found.findings.extend(here.findings(run));
+}
+
+/// Whether what is printed follows from the counts.
+fn again(rows: &[Row]) -> String {
+    let differing: Vec<String> = (rows.iter())
+        .flat_map(|row| {
+            let again = row.recomputed();
+            let sum = f64::from(row.ticks.iter().sum::<u32>());
+            let figures = [
+                ("ticks", f64::from(row.sum), sum, 0.0),
+                ("mean", f64::from(row.mean_us), again.mean_us, 0.5),
+                ("(10a)", row.predicted_us, again.predicted_us, 0.005),
+                ("observed", row.observed_us, again.observed_us, 0.005),
+            ];
+            figures
+                .into_iter()
+                .filter_map(|(what, printed, computed, half_digit)| {
+                    let is_same = agrees(printed, computed, half_digit);
+                    (!is_same)
+                        .then(|| format!("{what} of {} is {computed:.2}, not {printed}", row.name))
+                })
+        })
+        .collect();
+    match differing.is_empty() {
+        true => format!("all {} rows agree to the last printed digit", rows.len()),
+        false => format!("the rows do not all agree: {}", differing.join(", ")),
+    }
 }
 
 /// Simulated standard deviations of the mean with independent phases, us.
@@ -223,4 +250,26 @@ fn items(row: &Row, simulated: &Estimate, here: &Measured) -> Vec<Item> {
             )
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TABLE_17, again};
+
+    #[test]
+    fn a_wrong_digit_in_table_17_does_not_agree() {
+        assert_eq!(
+            again(&*TABLE_17),
+            "all 13 rows agree to the last printed digit"
+        );
+        let mut rows = TABLE_17.clone();
+        rows[3].mean_us += 1;
+        rows[4].observed_us += 0.01;
+        rows[5].sum += 1;
+        assert_eq!(
+            again(&rows),
+            "the rows do not all agree: mean of (3,4) is 184.38, not 185, observed of (4,5) is 2.75, not \
+             2.76, ticks of (5,6) is 8688.00, not 8689"
+        );
+    }
 }

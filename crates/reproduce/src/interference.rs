@@ -14,6 +14,7 @@ mod memo;
 pub use here::{MeteredRun, with_runs};
 
 use super::tables::words;
+use super::verdict::verdict;
 use items::{off_items, on_items, probe_items};
 use memo::{INTERLACE_OFF, PrintedBin};
 
@@ -285,55 +286,98 @@ fn third(peaks: &Peaks) -> Option<f64> {
     Some(peaks.peaks.get(2)?.rate.value * peaks.clean_rate.value)
 }
 
+/// Half of the last digit of shares that the memo gives in whole per cent.
+const HALF_PER_CENT: f64 = 0.005;
+
 /// The published conclusions, re-examined.
 fn findings(found: &PrintedPeaks) -> Vec<String> {
-    let n = found.peaks.peaks.len();
     let disturbed = found.disturbed(|peak| &peak.sample_share);
     let time = found.disturbed(|peak| &peak.time_share);
     let meets = items::meeting(memo::PAGES);
     let printed: f64 = memo::OFF_PEAKS[1..].iter().map(|peak| peak.1).sum();
-    let range = found.range(|peaks| Some(peaks.mean_loss.value));
+    let per_cent_of = |figures, half_digit| verdict(figures, half_digit, |x| shown(Some(x), "1"));
+    let loss = found.peaks.mean_loss.value;
     vec![
+        how_many(found),
         format!(
-            "How many peaks are real? {n} are found in the legible bins by a test that errs once in a hundred, as in the \
-             memo, where they were found by eye; also with each doubtful digit at its extremes."
-        ),
-        format!(
-            "The shares: out of the clean peak lie {} of the legible samples, printed {}, in the text about 10 %. Bins in \
+            "The shares: out of the clean peak lie {} of the legible samples, printed {}, in the text about {}. Bins in \
              both slow peaks cannot be read, so the legible share is the least; and one bin, .264, has a doubtful digit.",
             shown(disturbed, "1"),
             shown(Some(printed), "1"),
+            shown(Some(memo::ON_SHARE), "1"),
         ),
         format!(
-            "The loss of about 3 % is confirmed: {} from work over time, {} with doubtful digits at their extremes. By the \
-             printed average it is 2.6 %: a mean of rates over samples counts the slow ones for less time than they take.",
-            shown(Some(found.peaks.mean_loss.value), "1"),
-            per_cents(range),
+            "The loss of about {}: {}; {} from work over time, {} with doubtful digits at their extremes. By the \
+             printed average it is {}: a mean of rates over samples counts the slow ones for less time than they take.",
+            shown(Some(memo::OFF_LOSS.0), "1"),
+            per_cent_of((memo::OFF_LOSS.0, loss), HALF_PER_CENT),
+            shown(Some(loss), "1"),
+            per_cents(found.range(|peaks| Some(peaks.mean_loss.value))),
+            shown(Some(1.0 - memo::OFF_AVERAGE / memo::OFF_PEAKS[0].0), "1"),
         ),
         format!(
             "The memo takes the share of samples for that of the time that drum and probe meet. From the legible bins the \
-             two are {} and {}, so the drum's activity, 18 % in the memo, comes out as {} from time and as {} from samples.",
+             two are {} and {}, so the drum's activity, {} in the memo, comes out as {} from time and as {} from samples.",
             shown(disturbed, "1"),
             shown(time, "1"),
+            shown(Some(memo::OFF_ACTIVITY), "1"),
             shown(time.map(|share| share / meets), "1"),
             shown(disturbed.map(|share| share / meets), "1"),
         ),
-        "Drum and probe meet for 55 % of the time: it follows from pages split 50 to 100, (1/3)^2 + (2/3)^2 = 5/9, if \
-         each page is as likely to be wanted."
-            .to_owned(),
         format!(
-            "Doubtful: .256 mips as exactly one instruction for each drum cycle of 4 us. That is .250 mips; the middle \
-             of the peak lies at {} mips, with doubtful digits at their extremes {}.",
+            "Drum and probe meet for {} of the time: from pages split {:.0} to {:.0}, each as likely to be wanted, \
+             follows {}: {}.",
+            shown(Some(memo::MEETING), "1"),
+            memo::PAGES.0,
+            memo::PAGES.1,
+            shown(Some(meets), "1"),
+            // Its last digit is cut off, not rounded.
+            per_cent_of((memo::MEETING, meets), 2.0 * HALF_PER_CENT)
+        ),
+        format!(
+            "Doubtful: .256 mips as exactly one instruction for each drum cycle of {:.0} us. That is {:.3} mips; the \
+             middle of the peak lies at {} mips, with doubtful digits at their extremes {}.",
+            memo::DRUM_CYCLE_US,
+            1.0 / memo::DRUM_CYCLE_US,
             shown(found.rate(2), "mips"),
             found.range(third).map_or_else(
                 || "unknown".to_owned(),
-                |(lo, hi)| format!("between {} and {}", shown(Some(lo), "mips"), shown(Some(hi), "mips"))
+                |(lo, hi)| format!(
+                    "between {} and {}",
+                    shown(Some(lo), "mips"),
+                    shown(Some(hi), "mips")
+                )
             ),
         ),
-        "That the slow-down without interlace is not twice but about four times that with it, and so is not twice as \
-         much half as often, holds: see the items."
-            .to_owned(),
+        format!(
+            "That the slow-down without interlace is not twice but about {:.0} times that with it, and so is not twice as \
+             much half as often: {}.",
+            memo::SLOWER_WITHOUT,
+            items::slower_without(found).map_or_else(
+                || "unknown".to_owned(),
+                |times| verdict((memo::SLOWER_WITHOUT, times), 0.5, |x| format!("{x:.2}"))
+            ),
+        ),
     ]
+}
+
+/// The number of peaks, in the memo and by the test.
+fn how_many(found: &PrintedPeaks) -> String {
+    let (n, in_memo) = (found.peaks.peaks.len(), memo::OFF_PEAKS.len());
+    let extremes = found.range(|peaks| Some(peaks.peaks.len() as f64));
+    let as_in_memo = match n == in_memo {
+        true => "as many as in the memo, where they were found by eye".to_owned(),
+        false => format!("but {in_memo} in the memo, where they were found by eye"),
+    };
+    let with_doubts = match extremes {
+        Some((lo, hi)) if lo == hi => format!("always {lo:.0}"),
+        Some((lo, hi)) => format!("{lo:.0} to {hi:.0}"),
+        None => "unknown".to_owned(),
+    };
+    format!(
+        "How many peaks are real? {n} are found in the legible bins by a test that errs once in a hundred, \
+         {as_in_memo}; with each doubtful digit at its extremes {with_doubts}."
+    )
 }
 
 #[cfg(test)]

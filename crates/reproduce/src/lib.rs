@@ -25,6 +25,7 @@ mod simulated;
 mod tables;
 pub mod traffic;
 pub mod trams;
+mod verdict;
 
 use std::ffi::OsString;
 

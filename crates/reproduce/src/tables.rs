@@ -6,6 +6,7 @@ use undertick_report::reproduce::{Item, Reproduction, Table};
 use undertick_units::{Estimate, Interval};
 
 use super::simulated;
+use super::verdict::{agrees, verdict};
 use undertick_meter::slow::published::{RATIOS, Required, TABLE_15};
 
 /// The width for which all of table 15 was computed, regardless of its rows.
@@ -24,7 +25,11 @@ pub(super) fn required_cycles(found: &mut Reproduction) {
             required.by_formula(PRINTED_PRECISION),
         );
         for (index, ratio) in RATIOS.into_iter().enumerate() {
-            let note = erratum(&required, printed[index]);
+            let note = printed_cycles(
+                required.cycles[index],
+                required.precision,
+                [own, printed].map(|of| of[index]),
+            );
             rows.push(vec![
                 format!("{} %, {}", required.level_percent, required.precision),
                 format!("{ratio:.0}"),
@@ -53,10 +58,11 @@ pub(super) fn required_cycles(found: &mut Reproduction) {
     found.tables.push(Table {
         title: "Table 15: cycles needed".to_owned(),
         text: vec![
-            "n >= (w/p)^2 (d/ET - 1), eq. 14b: w the width in standard deviations, p the width \
-             wanted as a share of the mean. All printed rows come out with p = 0.1: those of 0.05 \
-             and 0.01 are 4 and 100 times too small. Plan with the formula (undertick slow plan)."
-                .to_owned(),
+            format!(
+                "n >= (w/p)^2 (d/ET - 1), eq. 14b: w the width in standard deviations, p the width wanted as \
+                 a share of the mean. {}",
+                all_with_printed_precision()
+            ),
         ],
         columns: words(&[
             "level, p",
@@ -70,14 +76,48 @@ pub(super) fn required_cycles(found: &mut Reproduction) {
     });
 }
 
-fn erratum(required: &Required, with_printed: f64) -> String {
-    if required.precision == PRINTED_PRECISION {
+/// Cycles are printed in hundreds.
+const HALF_OF_HUNDRED: f64 = 50.0;
+
+/// What is printed against eq. 14b with the row's own precision, and with that of the first row.
+fn printed_cycles(cycles: u32, precision: f64, [own, with_printed]: [f64; 2]) -> String {
+    let cycles = f64::from(cycles);
+    if agrees(cycles, own, HALF_OF_HUNDRED) {
         return "agrees, rounded to hundreds".to_owned();
     }
+    if agrees(cycles, with_printed, HALF_OF_HUNDRED) {
+        return format!(
+            "erratum: printed with p = {PRINTED_PRECISION} ({:.0}), not with p = {precision}",
+            with_printed.ceil(),
+        );
+    }
+    format!("does not agree with p = {precision}, nor with p = {PRINTED_PRECISION}")
+}
+
+/// Whether all rows come out with the precision of the first one, and by how much others are too
+/// small.
+fn all_with_printed_precision() -> String {
+    let follows = |required: &&Required| {
+        let computed = required.by_formula(PRINTED_PRECISION);
+        let mut each = required.cycles.iter().zip(computed);
+        each.all(|(cycles, computed)| agrees(f64::from(*cycles), computed, HALF_OF_HUNDRED))
+    };
+    let too_small: Vec<String> = (TABLE_15.iter().filter(follows))
+        .filter(|required| required.precision != PRINTED_PRECISION)
+        .map(|required| {
+            let times = (PRINTED_PRECISION / required.precision).powi(2);
+            format!(
+                "that of p = {} is {times:.0} times too small",
+                required.precision
+            )
+        })
+        .collect();
     format!(
-        "erratum: printed with p = 0.1 ({:.0}), not with p = {}",
-        with_printed.ceil(),
-        required.precision
+        "{} of {} printed rows come out with p = {PRINTED_PRECISION}; {}. Plan with the formula (undertick \
+         slow plan).",
+        TABLE_15.iter().filter(follows).count(),
+        TABLE_15.len(),
+        too_small.join(", ")
     )
 }
 
@@ -140,16 +180,15 @@ fn widths() -> Vec<Item> {
     (TABLE_15.iter())
         .map(|required| {
             let level = f64::from(required.level_percent) / 100.0;
-            let note = match required.level_percent {
-                95 => "erratum: the normal distribution gives 3.92",
-                _ => "agrees but for rounding",
-            };
+            let figures = (required.width_sds, 2.0 * normal_quantile(level));
+            // Twice a quantile of two digits, which may be rounded from three: 1.6449, 1.645, 1.65.
+            let note = verdict(figures, 2.0 * 0.0055, |sds| format!("{sds:.3}"));
             item(
                 &format!("w/{}", required.level_percent),
                 &format!("width of a {} % interval", required.level_percent),
                 "sd",
-                (required.width_sds, 2.0 * normal_quantile(level)),
-                note,
+                figures,
+                &note,
             )
         })
         .collect()
@@ -178,12 +217,13 @@ fn ends() -> Vec<Item> {
              The exact convolution gives {exact:.4}, near the printed figure"
         ),
     );
+    let figures = (0.0479, (0.022_09_f64 * 100.0 / 1000.0).sqrt());
     let sd = item(
         "+-d/n/standard-deviation",
-        "the same as a standard deviation, d = 10 ms, n = 1000",
+        "the same as a standard deviation, d = 10 ms, n = 1000: the root of the printed 0.02209 d^2/n",
         "ms",
-        (0.0479, (0.022_09_f64 * 100.0 / 1000.0).sqrt()),
-        "erratum: the root of the printed 0.02209 d^2/n is 0.0470",
+        figures,
+        &verdict(figures, 0.000_05, |ms| format!("{ms:.4}")),
     );
     vec![last_term, variance, sd]
 }
@@ -218,31 +258,33 @@ fn longest_activity() -> Item {
 }
 
 fn durations() -> Vec<Item> {
-    let of = |id: &str, (cycles, cycle_ms): (f64, f64), printed: f64, note: &str| {
+    // Row and column of table 15, duration of a cycle, printed, and half of the last digit of that.
+    let of = |(row, column): (usize, usize), cycle_ms: f64, printed: f64, half_digit: f64| {
+        let required = &TABLE_15[row];
+        let cycles = f64::from(required.cycles[column]);
+        let figures = (printed, cycles * cycle_ms / 1e3);
+        let needed = required.by_formula(required.precision)[column] / cycles;
+        let too_few = match needed < 1.5 {
+            true => String::new(),
+            false => format!("; the cycles printed are {needed:.0} times too few"),
+        };
+        let verdict = verdict(figures, half_digit, |s| format!("{s} s"));
         item(
-            &format!("duration/{id}"),
+            &format!(
+                "duration/({},{})/{cycle_ms}ms",
+                required.level_percent, required.precision
+            ),
             &format!("{cycles:.0} cycles of {cycle_ms} ms"),
             "s",
-            (printed, cycles * cycle_ms / 1e3),
-            note,
+            figures,
+            &format!("{verdict}{too_few}"),
         )
     };
-    let too_few = "agrees with the cycles printed, which are 4 times too few";
     vec![
-        of("(90,0.1)/2.5ms", (20_700.0, 2.5), 52.0, "agrees"),
-        of("(95,0.05)/2.5ms", (29_500.0, 2.5), 74.0, too_few),
-        of(
-            "(95,0.05)/5ms",
-            (29_500.0, 5.0),
-            145.0,
-            "twice 73.75 s is 147.5 s; and the cycles are 4 times too few",
-        ),
-        of(
-            "(99,0.01)/5ms",
-            (529_800.0, 5.0),
-            2650.0,
-            "agrees with the cycles printed, which are 100 times too few",
-        ),
+        of((0, 0), 2.5, 52.0, 0.5),
+        of((1, 0), 2.5, 74.0, 0.5),
+        of((1, 0), 5.0, 145.0, 0.5),
+        of((2, 2), 5.0, 2650.0, 5.0),
     ]
 }
 

@@ -10,6 +10,7 @@ use undertick_cmstar::{
 };
 use undertick_estimate::compensation::{Method, Paired, zero_test};
 use undertick_report::plot::{Axis, Curve, Plot, Point};
+use undertick_report::reproduce::Item;
 
 use super::readings::true_us;
 use super::{Context, item};
@@ -228,6 +229,20 @@ fn granularity(context: &mut Context<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
+/// What the clock's Kmap serves with the most readers whose rate is published, as simulated.
+fn served(context: &Context<'_>) -> String {
+    let of = |item: &&Item| item.id == "rate/medusa/4-Read/30";
+    let rate = context.found.items.iter().find(of);
+    match rate.and_then(|rate| Some((rate.simulated.as_ref()?.value, rate.published?))) {
+        Some((simulated, published)) => format!(
+            ", which serves {:.0} thousand references a second with 30 that ask (published {:.0})",
+            simulated / 1e3,
+            published / 1e3
+        ),
+        None => String::new(),
+    }
+}
+
 fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
     let seeds = context.request.seeds().min(3);
     let least_ns = context.request.reading_ns() / 4;
@@ -296,11 +311,10 @@ fn scale(context: &mut Context<'_>) -> Result<(), Stopped> {
     }
     context.plot(Plot {
         title: "One clock for many processors (Medusa)".to_owned(),
-        text: vec![
-            "Ten Cms in each cluster, one clock, all read it. Its Kmap serves 96 thousand references a second, \
-             however many ask."
-                .to_owned(),
-        ],
+        text: vec![format!(
+            "Ten Cms in each cluster, one clock, all read it, through one Kmap{}.",
+            served(context)
+        )],
         x: Axis::log("Cms that read", "1"),
         y: Axis::log("time between two readings", "us"),
         curves,

@@ -73,6 +73,13 @@ fn published_figures_come_out() {
         }
     }
     assert!(sides >= 7, "{sides} of 8");
+    // What a text says of the rate is what was simulated.
+    let title = "One clock for many processors (Medusa)";
+    let text = &found.plots.iter().find(|p| p.title == title).unwrap().text[0];
+    let served = value(&found, "rate/medusa/4-Read/30") / 1e3;
+    let said =
+        format!("serves {served:.0} thousand references a second with 30 that ask (published 96)");
+    assert!(text.contains(&said), "{said}: {text}");
     whole(&found);
 }
 

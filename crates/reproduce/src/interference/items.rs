@@ -6,6 +6,7 @@ use undertick_report::reproduce::Item;
 use undertick_units::{Estimate, Interval};
 
 use super::{MARKS, PrintedPeaks, memo, shown};
+use crate::verdict::verdict;
 
 pub(super) fn item(
     id: &str,
@@ -154,7 +155,14 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
                 Some(memo::ON_FULL_LOSS),
                 Some(loss(memo::FULL_ACTIVITY)),
             ),
-            "agrees: 0.3 (1 - .328 / .352)",
+            format!(
+                "{}: 0.3 (1 - .328 / .352)",
+                verdict(
+                    (memo::ON_FULL_LOSS, loss(memo::FULL_ACTIVITY)),
+                    0.005,
+                    |x| shown(Some(x), "1")
+                )
+            ),
         ),
     ]
 }
@@ -215,21 +223,26 @@ pub(super) fn off_items(found: &PrintedPeaks) -> Vec<Item> {
     items
 }
 
+/// The additional time for each instruction while drum and probe meet, both slow peaks together, over
+/// that with interlace.
+pub(super) fn slower_without(found: &PrintedPeaks) -> Option<f64> {
+    // Time over samples of both slow peaks, divided by the same ratio of the clean one.
+    let time = found.disturbed(|peak| &peak.time_share)?;
+    let samples = found.disturbed(|peak| &peak.sample_share)?;
+    let slowdown = time / samples * (1.0 - samples) / (1.0 - time);
+    Some((slowdown - 1.0) / (memo::ON_PEAKS.0 / memo::ON_PEAKS.1 - 1.0))
+}
+
 fn loss_items(found: &PrintedPeaks) -> Vec<Item> {
     let clean = memo::OFF_PEAKS[0].0;
     let loss = &found.peaks.mean_loss;
     let meets = meeting(memo::PAGES);
     let disturbed = found.disturbed(|peak| &peak.time_share);
     let active = disturbed.map(|share| share / meets);
-    // Time over samples of both slow peaks, divided by the same ratio of the clean one.
-    let slowdown = disturbed
-        .zip(found.disturbed(|peak| &peak.sample_share))
-        .map(|(time, samples)| time / samples * (1.0 - samples) / (1.0 - time));
     let full = active.map(|active| memo::FULL_ACTIVITY / active);
     // The shares of all slow peaks grow by the same factor.
     let full_loss = full.map(|times| loss.value * times);
-    let (_, on_slow) = memo::ON_PEAKS;
-    let on_full = memo::FULL_ACTIVITY * (1.0 - on_slow / memo::ON_PEAKS.0);
+    let on_full = memo::FULL_ACTIVITY * (1.0 - memo::ON_PEAKS.1 / memo::ON_PEAKS.0);
     vec![
         noted(
             item(
@@ -271,7 +284,7 @@ fn loss_items(found: &PrintedPeaks) -> Vec<Item> {
                 "slow-down while they meet, over that with interlace",
                 "times",
                 Some(memo::SLOWER_WITHOUT),
-                slowdown.map(|s| (s - 1.0) / (memo::ON_PEAKS.0 / on_slow - 1.0)),
+                slower_without(found),
             ),
             "printed: about a factor of four; by formula of the additional time, both slow peaks together",
         ),

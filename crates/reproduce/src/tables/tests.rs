@@ -22,3 +22,75 @@ fn few_digits() {
         ["52", "0.02209", "3.920", "147.5"]
     );
 }
+
+fn notes(id: &str) -> Vec<String> {
+    let mut found = Reproduction {
+        schema_version: 1,
+        source: String::new(),
+        title: String::new(),
+        items: Vec::new(),
+        tables: Vec::new(),
+        plots: Vec::new(),
+        findings: Vec::new(),
+        interrupted: false,
+    };
+    required_cycles(&mut found);
+    bounds(&mut found, 0.1);
+    let items = found
+        .items
+        .into_iter()
+        .filter(|item| item.id.starts_with(id));
+    items.map(|item| item.note).collect()
+}
+
+/// The notes of the source as it is, each row by hand: the first is right, the others have the
+/// first one's precision.
+#[test]
+fn verdicts_of_the_printed_figures() {
+    for note in notes("table-15/(90,0.1)") {
+        assert_eq!(note, "agrees, rounded to hundreds");
+    }
+    assert_eq!(
+        notes("table-15/(99,0.01)/200"),
+        ["erratum: printed with p = 0.1 (529850), not with p = 0.01"]
+    );
+    assert_eq!(notes("w/90"), ["agrees"]);
+    assert_eq!(
+        notes("w/95"),
+        ["does not agree: 3.940 printed, 3.920 computed"]
+    );
+    assert_eq!(notes("duration/(90,0.1)/2.5ms"), ["agrees"]);
+    // 10 ms sqrt(0.02209 / 1000).
+    assert_eq!(
+        notes("+-d/n/standard-deviation"),
+        ["does not agree: 0.0479 printed, 0.0470 computed"]
+    );
+    assert_eq!(
+        notes("duration/(95,0.05)/"),
+        [
+            "agrees; the cycles printed are 4 times too few",
+            "does not agree: 145 s printed, 147.5 s computed; the cycles printed are 4 times too few"
+        ]
+    );
+    assert_eq!(
+        all_with_printed_precision(),
+        "3 of 3 printed rows come out with p = 0.1; that of p = 0.05 is 4 times too small, that of p = 0.01 \
+         is 100 times too small. Plan with the formula (undertick slow plan)."
+    );
+}
+
+#[test]
+fn wrong_figures_do_not_agree() {
+    let computed = [100_060.0, 25_015.0];
+    assert_eq!(
+        printed_cycles(100_100, 0.05, computed),
+        "agrees, rounded to hundreds"
+    );
+    assert!(
+        printed_cycles(25_000, 0.05, computed).starts_with("erratum: printed with p = 0.1 (25015)")
+    );
+    assert_eq!(
+        printed_cycles(25_100, 0.05, computed),
+        "does not agree with p = 0.05, nor with p = 0.1"
+    );
+}
