@@ -34,7 +34,7 @@ struct Counted {
     alone: usize,
     /// By how much medians of the next run differ, as a share.
     apart: Vec<f64>,
-    /// The same of whole spans, for comparison: what no state can hold.
+    /// The same of whole spans, for comparison.
     spans: Vec<f64>,
 }
 
@@ -170,16 +170,19 @@ impl Counted {
 
     fn say(&mut self, what: &str) {
         let share = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
+        let spans = format!("of whole spans, {}", apart(&mut self.spans));
+        if self.leaves == 0 {
+            return println!("{what}: no states of paths with as many calls; {spans}");
+        }
         println!(
             "{what}: {:.1} % of {} half-widths <= 3 %; {:.1} % of {} medians of the next run held, {} states not \
-             there; medians apart by {:.1} % (the middle pair of runs), whole spans by {:.1} %",
+             there; of states, {}; {spans}",
             share(self.narrow, self.leaves),
             self.leaves,
             share(self.held, self.pairs),
             self.pairs,
             self.alone,
-            100.0 * middle(&mut self.apart),
-            100.0 * middle(&mut self.spans)
+            apart(&mut self.apart),
         );
     }
 }
@@ -196,7 +199,11 @@ fn spans_apart(before: &Value, after: &Value) -> Vec<f64> {
         .collect()
 }
 
-fn middle(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+/// By how much medians differ from one run to the next, in the middle.
+fn apart(shares: &mut [f64]) -> String {
+    shares.sort_by(f64::total_cmp);
+    match shares.get(shares.len() / 2) {
+        Some(middle) => format!("medians of runs apart by {:.1} %", 100.0 * middle),
+        None => "no medians of two runs".to_owned(),
+    }
 }
