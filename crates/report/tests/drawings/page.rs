@@ -132,6 +132,24 @@ fn states_are_drawn_on_one_axis() {
         "{states}"
     );
 
+    // Bins of any width: as many calls for each part of the axis are as high.
+    let mut even = report.clone();
+    for of in &mut even.states {
+        let bins = of.edges_ns.windows(2);
+        let counts: Vec<u64> = bins
+            .map(|bin| (1e3 * (bin[1] / bin[0]).ln()) as u64)
+            .collect();
+        of.looked_at = counts.iter().sum();
+        of.states
+            .iter_mut()
+            .for_each(|state| state.counts.clone_from(&counts));
+    }
+    let page = render(&even);
+    let (_, states) = page.split_once("<details id=\"states\">").unwrap();
+    for (steps, _) in drawings(states.split_once("</details>").unwrap().0) {
+        assert!(steps.iter().all(|[_, y]| *y < 2.0), "{steps:?}");
+    }
+
     let mut without = report;
     without.states.iter_mut().for_each(|of| of.edges_ns.clear());
     let page = render(&without);
