@@ -302,6 +302,12 @@ fn few_runs_are_named_and_other_kinds_refused() {
         found.rows[0].words,
         "cannot tell: differs alone, not among so many"
     );
+    // It stands before the table, and nowhere else.
+    let shown = render(&found, 100);
+    let parts: Vec<&str> = shown.split("\n\n").collect();
+    assert!(parts[1].starts_with("None of 5 figures"), "{shown}");
+    assert!(parts[2].starts_with("warning: 6 rounds are few"), "{shown}");
+    assert_eq!(shown.matches("rounds are few").count(), 1, "{shown}");
     let one = undertick_report::compare::Side {
         about: a.about().clone(),
         metrics: vec![metric("parse", 1.0)],

@@ -1,6 +1,6 @@
 //! A comparison on a terminal: the summary first, then what differs, then the rest by group.
 
-use undertick_document::figures;
+use undertick_document::{Warning, figures};
 use undertick_units::{Estimate, Interval};
 
 use super::{Comparison, Row, Source};
@@ -10,6 +10,8 @@ use crate::table::terminal::draw;
 use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
 
+/// Code of the warning that the runs are too few for any figure to be called different.
+const FEW_RUNS: &str = "few_runs";
 /// Minimum number of columns that the tables fit in.
 const FEWEST_COLUMNS: usize = 60;
 /// Maximum number of names listed for figures that only one document has.
@@ -26,6 +28,11 @@ pub fn render(found: &Comparison, columns: usize) -> String {
             .join("\n"),
         line(&summary(found)),
     ];
+    // Why nothing may be known stands beside that nothing is.
+    let is_why = |warning: &&Warning| warning.code == FEW_RUNS;
+    let (why, others): (Vec<&Warning>, Vec<&Warning>) = found.warnings.iter().partition(is_why);
+    let warning = |warning: &&Warning| line(&format!("warning: {}", clean(&warning.text)));
+    parts.extend(why.iter().map(warning));
     let (differ, rest): (Vec<&Row>, Vec<&Row>) = found.rows.iter().partition(|row| row.differs());
     parts.extend(gate(found).map(|text| line(&text)));
     if !differ.is_empty() {
@@ -49,9 +56,7 @@ pub fn render(found: &Comparison, columns: usize) -> String {
     for (which, names) in lonely.iter().filter(|(_, names)| !names.is_empty()) {
         parts.push(line(&only_in(which, names)));
     }
-    let warnings: Vec<String> = (found.warnings.iter())
-        .map(|warning| line(&format!("warning: {}", clean(&warning.text))))
-        .collect();
+    let warnings: Vec<String> = others.iter().map(warning).collect();
     if !warnings.is_empty() {
         parts.push(warnings.join("\n"));
     }
