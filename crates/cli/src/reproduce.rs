@@ -28,8 +28,9 @@ pub const PARTNER: &str = "__reproduce-partner";
 #[command(
     after_help = "Examples:\n  undertick reproduce traffic --html traffic.html\n  \
     undertick reproduce slow-clock --quick --json | jq '.items[] | {id, published, formula}'\n\n\
-    cmstar simulates for about two minutes (--quick: ten seconds), slow-clock runs an experiment of one (--quick: two\n\
-    seconds), traffic, trams and interference of 15 to 50 seconds each. Ctrl-C ends it and reports the complete repetitions."
+    On two CPUs cmstar simulates for three minutes (--quick: half a minute). slow-clock runs an experiment of one \
+    minute (--quick: two seconds); traffic, trams and interference run ones of 15 to 50 seconds. Ctrl-C ends it and \
+    reports the complete repetitions."
 )]
 pub struct Reproduce {
     /// Source of the tables
