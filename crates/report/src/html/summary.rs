@@ -125,12 +125,15 @@ fn largest(report: &Report) -> String {
     };
     let median = interval.median.as_ref().map_or(String::new(), |median| {
         let figure = figure(median);
-        format!(
-            "; one takes {} (median, {} interval {})",
-            figure.value_and_unit(),
-            figures::per_cent(median.level),
-            figure.interval()
-        )
+        let interval = match (median.interval.lo, median.interval.hi) {
+            (None, None) => " of this recording; of another one it is not known".to_owned(),
+            _ => format!(
+                ", {} interval {}",
+                figures::per_cent(median.level),
+                figure.interval()
+            ),
+        };
+        format!("; one takes {} (median{interval})", figure.value_and_unit())
     });
     let p99 = interval.quantiles.get("0.99").map_or(String::new(), |p99| {
         format!(

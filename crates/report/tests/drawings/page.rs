@@ -255,6 +255,26 @@ fn hostile_names_stay_text() {
 }
 
 #[test]
+fn a_median_without_an_interval_is_said_to_be_of_this_recording() {
+    let mut report = invented::six();
+    for median in report
+        .intervals
+        .iter_mut()
+        .filter_map(|of| of.median.as_mut())
+    {
+        (median.interval.lo, median.interval.hi) = (None, None);
+    }
+    let page = render(&report);
+    let (_, summary) = page.split_once("<section id=\"summary\">").unwrap();
+    let summary = summary.split("</section>").next().unwrap();
+    let said = "(median of this recording; of another one it is not known)";
+    assert!(
+        summary.contains(said) && !summary.contains("?"),
+        "{summary}"
+    );
+}
+
+#[test]
 fn the_summary_says_what_was_lost_and_left_out() {
     let page = render(&invented::six());
     for sentence in [
