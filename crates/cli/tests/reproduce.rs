@@ -5,6 +5,7 @@ use crate::support;
 
 use serde_json::Value;
 use support::{refused, undertick};
+use undertick_report::reproduce::render;
 
 pub fn item<'a>(found: &'a Value, id: &str) -> &'a Value {
     let items = found["items"].as_array().expect("items");
@@ -134,6 +135,7 @@ fn all_together() {
     );
     assert_eq!(found["interrupted"], false);
     let page = std::fs::read_to_string(page).unwrap();
+    let on_terminal = render(&serde_json::from_value(found.clone()).unwrap(), 110);
     for of in [
         "References a second (Medusa)",
         "Table 15: cycles needed",
@@ -141,6 +143,7 @@ fn all_together() {
         "Fork against memory",
     ] {
         assert!(page.contains(of), "{of}");
+        assert!(on_terminal.contains(of), "{of}: {on_terminal}");
     }
     assert!(!page.contains("://"), "the page loads nothing");
     crate::reproduce_traffic::traffic(&found, &page);

@@ -135,11 +135,13 @@ pub fn states(observed: &Observed<'_>, level: f64, unit: &str) -> Option<States>
         .sum();
     let mut states: Vec<State> = (leaves.into_iter())
         .map(|leaf| {
-            let mut samples = [leaf.proposing, leaf.confirming.clone()].concat();
+            let median = median::median(observed.values, &leaf.confirming, level, unit);
+            let mut samples = leaf.proposing;
+            samples.extend(leaf.confirming);
             samples.sort_unstable();
             State {
                 samples,
-                median: median::median(observed.values, &leaf.confirming, level, unit),
+                median,
                 conditions: leaf.conditions,
             }
         })

@@ -20,6 +20,9 @@ pub use tree::{PathChange, PathFigure, PathSide};
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// Code of the warning that the runs are too few for any figure to be called different.
+pub const FEW_RUNS: &str = "few_runs";
+
 /// Value of `kind` in a comparison.
 pub const KIND: &str = "comparison";
 

@@ -35,7 +35,7 @@ pub(super) fn published_and_measured(found: &mut Reproduction, run: &Run, level:
             "Means and standard deviations (us) as printed, and again from the counts of 17a: {}. \
              Simulated: the standard deviation of a repetition's mean if the phase were random in \
              each cycle, which is what (10a) assumes.",
-            again(&*TABLE_17)
+            agreement(&*TABLE_17)
         )],
         columns: words(&[
             "interval",
@@ -74,7 +74,7 @@ pub(super) fn published_and_measured(found: &mut Reproduction, run: &Run, level:
 }
 
 /// Whether what is printed follows from the counts.
-fn again(rows: &[Row]) -> String {
+fn agreement(rows: &[Row]) -> String {
     let differing: Vec<String> = (rows.iter())
         .flat_map(|row| {
             let again = row.recomputed();
@@ -254,12 +254,12 @@ fn items(row: &Row, simulated: &Estimate, here: &Measured) -> Vec<Item> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TABLE_17, again};
+    use super::{TABLE_17, agreement};
 
     #[test]
     fn a_wrong_digit_in_table_17_does_not_agree() {
         assert_eq!(
-            again(&*TABLE_17),
+            agreement(&*TABLE_17),
             "all 13 rows agree to the last printed digit"
         );
         let mut rows = TABLE_17.clone();
@@ -267,7 +267,7 @@ mod tests {
         rows[4].observed_us += 0.01;
         rows[5].sum += 1;
         assert_eq!(
-            again(&rows),
+            agreement(&rows),
             "the rows do not all agree: mean of (3,4) is 184.38, not 185, observed of (4,5) is 2.75, not \
              2.76, ticks of (5,6) is 8688.00, not 8689"
         );

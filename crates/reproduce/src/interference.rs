@@ -289,13 +289,17 @@ fn third(peaks: &Peaks) -> Option<f64> {
 /// Half of the last digit of shares that the memo gives in whole per cent.
 const HALF_PER_CENT: f64 = 0.005;
 
+/// The verdict on a share.
+fn share_verdict(figures: (f64, f64), half_digit: f64) -> String {
+    verdict(figures, half_digit, |share| shown(Some(share), "1"))
+}
+
 /// The published conclusions, re-examined.
 fn findings(found: &PrintedPeaks) -> Vec<String> {
     let disturbed = found.disturbed(|peak| &peak.sample_share);
     let time = found.disturbed(|peak| &peak.time_share);
     let meets = items::meeting(memo::PAGES);
     let printed: f64 = memo::OFF_PEAKS[1..].iter().map(|peak| peak.1).sum();
-    let per_cent_of = |figures, half_digit| verdict(figures, half_digit, |x| shown(Some(x), "1"));
     let loss = found.peaks.mean_loss.value;
     vec![
         how_many(found),
@@ -310,7 +314,7 @@ fn findings(found: &PrintedPeaks) -> Vec<String> {
             "The loss of about {}: {}; {} from work over time, {} with doubtful digits at their extremes. By the \
              printed average it is {}: a mean of rates over samples counts the slow ones for less time than they take.",
             shown(Some(memo::OFF_LOSS.0), "1"),
-            per_cent_of((memo::OFF_LOSS.0, loss), HALF_PER_CENT),
+            share_verdict((memo::OFF_LOSS.0, loss), HALF_PER_CENT),
             shown(Some(loss), "1"),
             per_cents(found.range(|peaks| Some(peaks.mean_loss.value))),
             shown(Some(1.0 - memo::OFF_AVERAGE / memo::OFF_PEAKS[0].0), "1"),
@@ -332,7 +336,7 @@ fn findings(found: &PrintedPeaks) -> Vec<String> {
             memo::PAGES.1,
             shown(Some(meets), "1"),
             // Its last digit is cut off, not rounded.
-            per_cent_of((memo::MEETING, meets), 2.0 * HALF_PER_CENT)
+            share_verdict((memo::MEETING, meets), 2.0 * HALF_PER_CENT)
         ),
         format!(
             "Doubtful: .256 mips as exactly one instruction for each drum cycle of {:.0} us. That is {:.3} mips; the \

@@ -146,7 +146,7 @@ fn runs_of_the_meter_stand_beside() {
     assert_eq!(loss.published, None);
 }
 
-/// The conclusions on the bins as they are; and on bins of which the third peak is moved to the second.
+/// The conclusions on the bins as they are; and on bins without the third peak.
 #[test]
 fn conclusions_follow_from_the_bins() {
     let said = |bins| findings(&PrintedPeaks::find(bins, 0.95).unwrap()).join("\n");

@@ -102,7 +102,8 @@ fn all_with_printed_precision() -> String {
         let mut each = required.cycles.iter().zip(computed);
         each.all(|(cycles, computed)| agrees(f64::from(*cycles), computed, HALF_OF_HUNDRED))
     };
-    let too_small: Vec<String> = (TABLE_15.iter().filter(follows))
+    let following: Vec<&Required> = TABLE_15.iter().filter(follows).collect();
+    let too_small: Vec<String> = (following.iter())
         .filter(|required| required.precision != PRINTED_PRECISION)
         .map(|required| {
             let times = (PRINTED_PRECISION / required.precision).powi(2);
@@ -115,7 +116,7 @@ fn all_with_printed_precision() -> String {
     format!(
         "{} of {} printed rows come out with p = {PRINTED_PRECISION}; {}. Plan with the formula (undertick \
          slow plan).",
-        TABLE_15.iter().filter(follows).count(),
+        following.len(),
         TABLE_15.len(),
         too_small.join(", ")
     )

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use undertick_document::Warning;
 use undertick_estimate::{Numbers, Versus, fewest_runs, paired_runs_versus, runs_versus};
 use undertick_experiment::over;
+use undertick_report::compare::FEW_RUNS;
 use undertick_report::survey::Metric;
 use undertick_units::Estimate;
 
@@ -162,7 +163,7 @@ fn too_few(found: &MatchedFigures, level: f64) -> Option<Warning> {
     let fewest = fewest_runs(figures, found.are_paired, level) as u64;
     let what = if found.are_paired { "rounds" } else { "runs" };
     (runs < fewest).then(|| Warning {
-        code: "few_runs".to_owned(),
+        code: FEW_RUNS.to_owned(),
         text: format!(
             "{runs} {what} are few: for one of {figures} figures to be called different by ranks it takes {fewest} at \
              least; make more, or look at fewer figures with --only"

@@ -76,14 +76,14 @@ fn paths_of_both_are_one_tree() {
     let a = [
         ("main", 1.0, 1000.0, 100.0, 1000.0, Some(10.0)),
         ("main/parse", 10.0, 500.0, 500.0, 50.0, None),
-        ("main/work", 4.0, 400.0, 200.0, 100.0, Some(1.0)),
-        ("main/work/parse", 4.0, 200.0, 200.0, 50.0, None),
+        ("main/reply", 4.0, 400.0, 200.0, 100.0, Some(1.0)),
+        ("main/reply/parse", 4.0, 200.0, 200.0, 50.0, None),
     ];
     let b = [
         ("main", 1.0, 1004.0, 104.0, 1004.0, Some(10.0)),
         ("main/plan", 1.0, 10.0, 10.0, 10.0, Some(1.0)),
         ("main/parse", 10.0, 370.0, 370.0, 37.0, Some(1.0)),
-        ("main/work", 4.0, 520.0, 520.0, 130.0, Some(1.0)),
+        ("main/reply", 4.0, 520.0, 520.0, 130.0, Some(1.0)),
     ];
     let found = compared(one("a", &a), one("b", &b)).paths;
     let names: Vec<(&str, Option<u32>, u32)> = (found.iter())
@@ -94,7 +94,7 @@ fn paths_of_both_are_one_tree() {
         [
             ("main", None, 0),
             ("parse", Some(0), 1),
-            ("work", Some(0), 1),
+            ("reply", Some(0), 1),
             ("parse", Some(2), 2),
             ("plan", Some(0), 1),
         ]

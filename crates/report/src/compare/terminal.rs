@@ -3,15 +3,13 @@
 use undertick_document::{Warning, figures};
 use undertick_units::{Estimate, Interval};
 
-use super::{Comparison, Row, Source};
+use super::{Comparison, FEW_RUNS, Row, Source};
 use crate::remarks::{number_of, unix_date};
 use crate::survey::{self, figure, machine};
 use crate::table::terminal::draw;
 use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
 
-/// Code of the warning that the runs are too few for any figure to be called different.
-const FEW_RUNS: &str = "few_runs";
 /// Minimum number of columns that the tables fit in.
 const FEWEST_COLUMNS: usize = 60;
 /// Maximum number of names listed for figures that only one document has.

@@ -3,7 +3,7 @@
 
 use core::fmt::{Result, Write};
 
-use undertick_document::{PathStates, Report, StateReport, figures};
+use undertick_document::{PathStates, Report, StateReport};
 
 use crate::escape::Text;
 use crate::findings;
@@ -105,7 +105,7 @@ impl<'a> Drawing<'a> {
 
     fn heading(&self) -> String {
         let (from, to) = self.ends();
-        let end = |ns| format!("<span>{}</span>", with_micro(&figures::duration(ns)));
+        let end = |ns| format!("<span>{}</span>", table::duration(ns));
         end(from) + &end(to)
     }
 

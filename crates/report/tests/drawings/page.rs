@@ -51,6 +51,12 @@ fn pages_of_any_size_hold_every_interval() {
     }
 }
 
+/// The part of a page about states.
+fn about_states(page: &str) -> &str {
+    let (_, states) = page.split_once("<details id=\"states\">").unwrap();
+    states.split_once("</details>").unwrap().0
+}
+
 /// The drawings of the states of a path: their paths as points, and the marks of their medians as left
 /// and right end.
 fn drawings(states: &str) -> Vec<(Vec<[f64; 2]>, [f64; 2])> {
@@ -81,8 +87,7 @@ fn drawings(states: &str) -> Vec<(Vec<[f64; 2]>, [f64; 2])> {
 fn states_are_drawn_on_one_axis() {
     let report = invented::six();
     let page = render(&report);
-    let (_, states) = page.split_once("<details id=\"states\">").unwrap();
-    let (states, _) = states.split_once("</details>").unwrap();
+    let states = about_states(&page);
     assert_eq!(states.matches("<svg").count(), 5, "three states, and two");
     let all = drawings(states);
     for (steps, [from, to]) in &all {
@@ -145,16 +150,14 @@ fn states_are_drawn_on_one_axis() {
             .for_each(|state| state.counts.clone_from(&counts));
     }
     let page = render(&even);
-    let (_, states) = page.split_once("<details id=\"states\">").unwrap();
-    for (steps, _) in drawings(states.split_once("</details>").unwrap().0) {
+    for (steps, _) in drawings(about_states(&page)) {
         assert!(steps.iter().all(|[_, y]| *y < 2.0), "{steps:?}");
     }
 
     let mut without = report;
     without.states.iter_mut().for_each(|of| of.edges_ns.clear());
     let page = render(&without);
-    let (_, states) = page.split_once("<details id=\"states\">").unwrap();
-    let (states, _) = states.split_once("</details>").unwrap();
+    let states = about_states(&page);
     assert!(!states.contains("<svg") && states.contains("<table"));
 }
 

@@ -23,7 +23,7 @@ const PHASES_MS: [f64; 8] = [0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
 const LOAD: usize = 24;
 /// Numbers of Cms in the study of scale, ten in each cluster.
 const CMS: [usize; 7] = [10, 20, 50, 100, 200, 500, 1000];
-/// As many of them are simulated in a quick run: the last two take as long as all others.
+/// As many of them are simulated in a quick run: the largest take longest.
 const QUICK_CMS: usize = 5;
 
 pub(super) fn sweeps(context: &mut Context<'_>) -> Result<(), Stopped> {

@@ -5,8 +5,7 @@ use undertick_estimate::peaks::predict;
 use undertick_report::reproduce::Item;
 use undertick_units::{Estimate, Interval};
 
-use super::{MARKS, PrintedPeaks, memo, shown};
-use crate::verdict::verdict;
+use super::{HALF_PER_CENT, MARKS, PrintedPeaks, memo, share_verdict, shown};
 
 pub(super) fn item(
     id: &str,
@@ -115,6 +114,7 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
     let slowdown = clean / slow;
     let time = of_time(memo::ON_SHARE, slowdown);
     let loss = |activity: f64| predict(&bare(time, level), &bare(slowdown, level), activity).value;
+    let full_loss = loss(memo::FULL_ACTIVITY);
     vec![
         noted(
             item(
@@ -153,15 +153,11 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
                 "mean loss at full load, the drum active for 30 %",
                 "1",
                 Some(memo::ON_FULL_LOSS),
-                Some(loss(memo::FULL_ACTIVITY)),
+                Some(full_loss),
             ),
             format!(
                 "{}: 0.3 (1 - .328 / .352)",
-                verdict(
-                    (memo::ON_FULL_LOSS, loss(memo::FULL_ACTIVITY)),
-                    0.005,
-                    |x| shown(Some(x), "1")
-                )
+                share_verdict((memo::ON_FULL_LOSS, full_loss), HALF_PER_CENT)
             ),
         ),
     ]
