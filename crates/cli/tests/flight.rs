@@ -49,7 +49,7 @@ fn recorder(program: &Path, trace: &Path, overflow: &str) -> Child {
         .unwrap()
 }
 
-fn wait_until(is_so: impl Fn() -> bool) {
+fn wait_until(mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < end, "it does not come to that");
@@ -113,22 +113,25 @@ fn snapshots_by_trace_recorder_program_and_signal() {
     let trace = dir.path().join("flight.ut");
     let mut child = recorder(&program, &trace, "overwrite");
     let writer = pid_of(&program);
-    std::thread::sleep(Duration::from_millis(500));
     let names = [
         trace.to_str().unwrap().to_owned(),
         child.id().to_string(),
         writer.to_string(),
     ];
-    let mut last = 0;
-    for (number, name) in names.iter().enumerate() {
-        let out = dir.path().join(format!("now-{number}.ut"));
-        let output = undertick(&["snapshot", name, "-o", out.to_str().unwrap()]);
-        let (status, text) = said(&output);
-        assert_eq!(status, 0, "{name}: {text}");
-        let seen = payloads(&out);
-        assert!(without_a_hole(&seen), "{name}");
-        assert!(*seen.last().unwrap() > last, "{name}: it stands");
-        last = *seen.last().unwrap();
+    let (mut last, mut taken) = (None, 0);
+    for name in &names {
+        // The program may not have begun, or may be kept from its CPU.
+        wait_until(|| {
+            taken += 1;
+            let out = dir.path().join(format!("now-{taken}.ut"));
+            let output = undertick(&["snapshot", name, "-o", out.to_str().unwrap()]);
+            let (status, text) = said(&output);
+            assert_eq!(status, 0, "{name}: {text}");
+            let seen = payloads(&out);
+            assert!(without_a_hole(&seen), "{name}");
+            let before = std::mem::replace(&mut last, seen.last().copied());
+            last > before
+        });
     }
     signal(child.id() as i32, libc::SIGRTMIN());
     let numbered = dir.path().join("flight-1.ut");
@@ -169,7 +172,8 @@ fn a_recording_goes_on_after_its_recorder_was_killed() {
     let mut killed = recorder(&program, &trace, "grow");
     let writer = pid_of(&program);
     let resume = ["record", "--resume", trace.to_str().unwrap()];
-    wait_until(|| std::fs::metadata(trace.join("raw.utb")).is_ok_and(|about| about.len() > 0));
+    let raw_bytes = || std::fs::metadata(trace.join("raw.utb")).map_or(0, |about| about.len());
+    wait_until(|| raw_bytes() > 0);
     refused(&undertick(&resume), 1, &["its recorder lives"]);
     killed.kill().unwrap();
     killed.wait().unwrap();
@@ -179,7 +183,8 @@ fn a_recording_goes_on_after_its_recorder_was_killed() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    let before = raw_bytes();
+    wait_until(|| raw_bytes() > before);
     signal(writer, libc::SIGTERM);
     assert_eq!(goes_on.wait().unwrap().code(), Some(0));
     let seen = payloads(&trace);

@@ -316,22 +316,26 @@ fn on_one_cpu_without_rights() {
 #[test]
 fn interrupted() {
     let _alone = alone();
-    let child = Command::new(env!("CARGO_BIN_EXE_undertick"))
-        .args(["survey", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The time lies after the clocks, which take about three seconds, and before the end.
-    std::thread::sleep(Duration::from_secs(6));
-    // SAFETY: a signal to our own child.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(said(&output).0, 130, "{}", said(&output).1);
-    let survey = document(&output);
-    assert_eq!(survey["interrupted"], true);
-    let ids = keeps_its_promises(&survey);
-    assert!(ids.contains("clock.step"));
+    let interrupted_after = |seconds| {
+        let child = Command::new(env!("CARGO_BIN_EXE_undertick"))
+            .args(["survey", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_secs(seconds));
+        // SAFETY: a signal to our own child.
+        unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(said(&output).0, 130, "{}", said(&output).1);
+        let survey = document(&output);
+        assert_eq!(survey["interrupted"], true);
+        let ids = keeps_its_promises(&survey);
+        (ids.contains("clock.step"), survey)
+    };
+    // The clocks take about three seconds, and longer on a busy machine.
+    let mut found = [6, 12, 24, 48].into_iter().map(interrupted_after);
+    let (_, survey) = found.find(|(has_clocks, _)| *has_clocks).unwrap();
     let why = missing(&survey, "interference.*").unwrap();
     assert!(why.contains("interrupted"), "{why}");
 }

@@ -156,23 +156,31 @@ fn the_difference_of_two_clocks_is_within_the_bounds() {
 fn ctrl_c_keeps_the_exchanges_so_far() {
     let listening = Listening::with("monotonic_raw");
     let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("exchanges.json");
-    let child = Command::new(env!("CARGO_BIN_EXE_undertick"))
-        .args(["sync", &listening.address, "--for", "60s", "--json", "-o"])
-        .arg(&file)
-        .env("UNDERTICK_CLOCK", "monotonic_raw")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
-    // SAFETY: a signal to a child of this process that was not waited for.
-    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", said(&output).1);
-    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(found["answered"].as_u64().unwrap() > 5, "{found}");
-    assert!(file.exists());
+    let answered_within = |ms: u64| {
+        let file = dir.path().join(format!("exchanges-{ms}.json"));
+        let child = Command::new(env!("CARGO_BIN_EXE_undertick"))
+            .args(["sync", &listening.address, "--for", "60s", "--json", "-o"])
+            .arg(&file)
+            .env("UNDERTICK_CLOCK", "monotonic_raw")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(ms));
+        // SAFETY: a signal to a child of this process that was not waited for.
+        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", said(&output).1);
+        assert!(file.exists());
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        found["answered"].as_u64().unwrap()
+    };
+    // A busy machine answers less often.
+    assert!(
+        [1_500, 6_000, 24_000]
+            .into_iter()
+            .any(|ms| answered_within(ms) > 5)
+    );
 }
 
 #[test]

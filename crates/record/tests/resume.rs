@@ -119,11 +119,7 @@ fn two_hundred_kills_of_the_recorder_lose_nothing_that_was_published() {
             recorder = recorders.resume();
         }
         let now = cells.written(8);
-        std::thread::sleep(Duration::from_millis(30));
-        assert!(
-            now.iter().zip(cells.written(8)).all(|(b, a)| b.1 < a.1),
-            "the program stands"
-        );
+        wait_until(|| now.iter().zip(cells.written(8)).all(|(b, a)| b.1 < a.1));
         cells.store(STOP, 1);
         recorder.ends();
         dropped += nothing_is_missing(&trace, &cells.written(8));
@@ -189,9 +185,8 @@ fn a_program_that_was_attached_to_is_recorded_on() {
         }
         let running = cells.written(3);
         if !ends_first {
-            // The program runs on, and can be recorded again.
-            std::thread::sleep(Duration::from_millis(20));
-            assert!(running.iter().zip(cells.written(3)).all(|(b, a)| b.1 < a.1));
+            // Each thread of the program runs on, and can be recorded again.
+            wait_until(|| running.iter().zip(cells.written(3)).all(|(b, a)| b.1 < a.1));
             let again = Recorders::new(dir.path().join("again.ut"), Overflow::Grow, MIB, 64 * MIB);
             let recorder = again.start("attach", &[cells.load(PID).to_string()]);
             wait_until(|| raw_bytes(&again.trace) > 0);

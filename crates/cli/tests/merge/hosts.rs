@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::support::{compile, said};
 
@@ -121,6 +121,25 @@ impl Hosts {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
+
+    /// Waits until the program and the answering command have bound their ports on host b.
+    fn wait_for_listeners(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", &format!("utb{}", self.id)]);
+            let output = command.args(["cat", "/proc/net/udp"]).output().unwrap();
+            let sockets = String::from_utf8_lossy(&output.stdout);
+            if [7777, 7367]
+                .iter()
+                .all(|port| sockets.contains(&format!(":{port:04X} ")))
+            {
+                return;
+            }
+            assert!(Instant::now() < end, "nobody listens: {sockets}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 impl Drop for Hosts {
@@ -168,7 +187,7 @@ pub(crate) fn record(hosts: &Hosts, dir: &Path, clocks: [&str; 2], with_sync: bo
     let mut listening = hosts.on("b", clocks[1]);
     listening.args([tool, "sync", "--listen", "10.203.7.2:7367", "--for", "60s"]);
     let _listening = Ends(listening.spawn().unwrap());
-    std::thread::sleep(Duration::from_millis(1200)); // until both listen
+    hosts.wait_for_listeners();
     let mut asking = hosts.on("a", clocks[0]);
     asking
         .arg(tool)
