@@ -17,7 +17,7 @@ use super::exceeded::exceeded_once_in;
 use super::lines::lines;
 use super::machine::{Ended, Performed, Repetition};
 use super::numbering::{Cell, Mark};
-use crate::script::{Placement, Plan, Timed};
+use crate::script::{Placement, Plan, Policy, Timed, Words as _};
 
 /// A median below this many steps of the clock is known to a step only; the mean of many samples is
 /// known better.
@@ -434,6 +434,10 @@ fn placement(plan: &Plan, done: &[&Repetition]) -> String {
             })
             .collect::<Vec<_>>()
             .join(", ");
+        let text = match &repetition.policy {
+            Some(policy) if *policy != Policy::Other.word() => format!("{text}, policy {policy}"),
+            _ => text,
+        };
         if !texts.contains(&text) {
             texts.push(text);
         }
@@ -450,6 +454,15 @@ fn warnings(experiment: &Experiment, performed: &Performed, setting: usize) -> V
         .filter(|r| r.setting == setting)
         .collect();
     let mut warnings: Vec<Warning> = Vec::new();
+    if let Some((policy, why)) = of
+        .iter()
+        .find_map(|r| r.policy.as_ref().zip(r.refused.as_ref()))
+    {
+        warnings.push(Warning {
+            code: "policy_refused".to_owned(),
+            text: format!("{label}: performed with the scheduling policy {policy}, because {why}"),
+        });
+    }
     for repetition in &of {
         let number = repetition.repetition + 1;
         let (code, text) = match &repetition.ended {

@@ -68,6 +68,13 @@ pub struct Repetition {
     pub seconds: f64,
     /// The CPU of each process, by its first replica; `None` where it was free.
     pub cpus: Vec<Option<usize>>,
+    /// The scheduling policy of its processes, as the script calls it; `None` where the machine has
+    /// none.
+    #[serde(default)]
+    pub policy: Option<String>,
+    /// The policies that the script prefers and the system refuses, and why.
+    #[serde(default)]
+    pub refused: Option<String>,
 }
 
 /// How a repetition ended.

@@ -82,6 +82,8 @@ fn in_a_process(
         passes: 0,
         seconds: 0.0,
         cpus: Vec::new(),
+        policy: None,
+        refused: None,
     };
     let (mut reader, writer) = match pipe() {
         Ok(ends) => ends,

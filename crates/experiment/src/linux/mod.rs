@@ -16,6 +16,7 @@ mod lock;
 mod machine;
 mod memory;
 mod placement;
+mod policy;
 mod recording;
 mod repetition_state;
 mod runner;

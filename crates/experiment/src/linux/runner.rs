@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::fail::fail;
 use super::placement::{CpuPlacement, Cpus, restrict_to};
+use super::policy;
 use super::repetition_state::{self, OVER, Position, RepetitionState};
 use super::shared_memory::SharedMemory;
 use super::shared_state::{SharedState, WorkerSpec};
-use crate::script::{Plan, Verb};
+use crate::script::{Plan, Policy, Verb, Words as _};
 use crate::{Cell, Ended, Experiment, Numbering, Repetition};
 
 /// Initial size of shared memory, bytes; it grows.
@@ -44,6 +45,19 @@ pub(crate) fn perform(
         passes: 0,
         seconds: 0.0,
         cpus: Vec::new(),
+        policy: None,
+        refused: None,
+    };
+    let policy = match policy::permitted(&plan.policies) {
+        Ok((policy, refused)) => {
+            repetition.policy = Some(policy.word().to_owned());
+            repetition.refused = refused;
+            policy
+        }
+        Err(lacking) => {
+            repetition.ended = Ended::Lacking(lacking);
+            return repetition;
+        }
     };
     let placements = match cpus.assign(plan, cell.repetition) {
         Ok(placements) => placements,
@@ -64,7 +78,13 @@ pub(crate) fn perform(
     };
     let state = RepetitionState::new(&memory);
     let deadline = Instant::now() + plan.timeout;
-    let mut all = match start(plan, numbering, cell, &placements, shared, &memory, state) {
+    let begin = Begin {
+        plan,
+        numbering,
+        cell,
+        policy,
+    };
+    let mut all = match start(&begin, &placements, shared, &memory, state) {
         Ok(all) => all,
         Err(error) => {
             repetition.ended = Ended::Failed(error.to_string());
@@ -88,12 +108,23 @@ pub(crate) fn perform(
     repetition
 }
 
+/// What a repetition begins with.
+struct Begin<'a> {
+    plan: &'a Plan,
+    numbering: &'a Numbering,
+    cell: Cell,
+    policy: Policy,
+}
+
 /// Starts every process, and the threads after them, because a process with threads should not
 /// fork.
 fn start(
-    plan: &Plan,
-    numbering: &Numbering,
-    cell: Cell,
+    &Begin {
+        plan,
+        numbering,
+        cell,
+        policy,
+    }: &Begin<'_>,
     placements: &[Vec<CpuPlacement>],
     shared: &'static SharedState,
     memory: &SharedMemory,
@@ -117,6 +148,9 @@ fn start(
             let life = move || {
                 if let Err(error) = restrict_to(&placement) {
                     fail("sched_setaffinity", &error);
+                }
+                if let Err(error) = policy::set(policy) {
+                    fail("sched_setscheduler", &error);
                 }
                 let name = spec.plan.processes[spec.process].name.clone();
                 match shared.worker(spec, state, at) {

@@ -7,7 +7,7 @@ use super::message::{Bad, Origin, Result, none_of};
 use super::plan::{Channel, Length, Lock, Region, Stamps};
 use super::raw::Table;
 use super::sweep::Scope;
-use super::verb::{Backend, Pages, RegionKind, Words};
+use super::verb::{Backend, Pages, Policy, RegionKind, Words};
 
 /// The keys of the top; tables come last.
 pub(super) const TOP: &[&str] = &[
@@ -21,6 +21,7 @@ pub(super) const TOP: &[&str] = &[
     "settle",
     "stamps",
     "backend",
+    "policy",
     "sweep",
     "lock",
     "channel",
@@ -66,6 +67,7 @@ pub(super) struct Head {
     pub(super) settle: Duration,
     pub(super) stamps: Stamps,
     pub(super) backend: Option<Given<Backend>>,
+    pub(super) policies: Vec<Policy>,
 }
 
 impl Head {
@@ -82,8 +84,35 @@ impl Head {
             settle: settle.map_or(USUAL_SETTLE, |t| t.value),
             stamps: stamps.map_or(Stamps::Between, |s| s.value),
             backend: fields.word("backend", "backend")?,
+            policies: policies(fields)?,
         })
     }
+}
+
+/// Separates a policy from the one in its place where it is not permitted.
+pub const ELSE: &str = " else ";
+
+/// Reads `policy = "fifo else batch"`.
+fn policies(fields: Fields<'_>) -> Result<Vec<Policy>> {
+    let Some(given) = fields.text("policy", "fifo else batch")? else {
+        return Ok(vec![Policy::Other]);
+    };
+    let mut all = Vec::new();
+    for word in given.value.split(ELSE).map(str::trim) {
+        let policy = Policy::from_word(word).ok_or_else(|| {
+            let known: Vec<&str> = Policy::WORDS.iter().map(|(word, _)| *word).collect();
+            (given.from).bad(none_of("there is no scheduling policy", word, &known))
+        })?;
+        if all.contains(&policy) {
+            let why = format!(
+                "{:?} names the policy {word:?} twice; leave one of them out",
+                given.value
+            );
+            return Err(given.from.bad(why));
+        }
+        all.push(policy);
+    }
+    Ok(all)
 }
 
 fn length(fields: Fields<'_>, timeout: Duration) -> Result<Length> {

@@ -32,6 +32,6 @@ pub use plan::{
     Timed,
 };
 pub use verb::{
-    Backend, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, RecordKind, RegionKind, Verb,
-    Words,
+    Backend, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, Policy, RecordKind,
+    RegionKind, Verb, Words,
 };

@@ -176,6 +176,7 @@ fn plan(root: &Table, scope: &Scope<'_>, lines: &Lines<'_>) -> Result<Plan> {
         settle: head.settle,
         stamps: head.stamps,
         control: head.backend.as_ref().map(|b| b.value),
+        policies: head.policies,
         locks,
         channels,
         regions,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::verb::{Backend, ChannelKind, LockKind, Pages, RegionKind, Verb};
+use super::verb::{Backend, ChannelKind, LockKind, Pages, Policy, RegionKind, Verb};
 
 /// One setting of all parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Plan {
     /// The backend of wakeup, block, notify, addevent, delevent and wait; present if a step uses
     /// them.
     pub control: Option<Backend>,
+    /// The scheduling policy of all processes: the first of these that is permitted.
+    pub policies: Vec<Policy>,
     /// Locks, by their index in the verbs.
     pub locks: Vec<Lock>,
     /// Channels, by their index in the verbs.

@@ -286,6 +286,21 @@ kinds! {
 }
 
 kinds! {
+    /// Scheduling policies, `sched(7)`.
+    Policy {
+        /// The system's default, `SCHED_OTHER`: a process that is woken may preempt its waker.
+        Other = "other",
+        /// `SCHED_BATCH`: a process that is woken does not preempt another of the same policy. It
+        /// needs no right.
+        Batch = "batch",
+        /// `SCHED_FIFO` at the lowest real-time priority: a process runs until it waits or yields.
+        Fifo = "fifo",
+        /// `SCHED_RR` at the lowest real-time priority: the same, in time slices.
+        Rr = "rr",
+    }
+}
+
+kinds! {
     /// Ways to create a child.
     ForkKind {
         /// `fork(2)`.

@@ -43,6 +43,8 @@ pub(super) fn run(
         passes: 0,
         seconds: 0.0,
         cpus: Vec::new(),
+        policy: None,
+        refused: None,
     };
     if let Some(lacking) = super::lacks(plan, crate::Machine::processors(machine)) {
         repetition.ended = Ended::Lacking(lacking);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use undertick_experiment::script::{
     Backend, Between, Channel, ChannelKind, Length, Line, Lock, LockKind, Pages, Placement, Plan,
-    Point, Process, RecordKind, Region, RegionKind, Script, Stamps, Step, Timed, Verb,
+    Point, Policy, Process, RecordKind, Region, RegionKind, Script, Stamps, Step, Timed, Verb,
 };
 
 fn process(name: &str, steps: Vec<Step>) -> Process {
@@ -47,6 +47,7 @@ fn plan(processes: Vec<Process>) -> Plan {
         settle: Duration::from_micros(50),
         stamps: Stamps::Between,
         control: None,
+        policies: vec![Policy::Other],
         locks: vec![],
         channels: vec![],
         regions: vec![],
@@ -131,7 +132,7 @@ timeout = "2.5s"
 settle = "0us"
 stamps = "around"
 backend = "eventfd"
-
+policy = "rr else batch else other"
 [lock.m]
 kind = "mcs"
 
@@ -244,6 +245,7 @@ yield = true
         settle: Duration::ZERO,
         stamps: Stamps::Around,
         control: Some(Backend::Eventfd),
+        policies: vec![Policy::Rr, Policy::Batch, Policy::Other],
         locks: vec![Lock {
             name: "m".to_owned(),
             kind: LockKind::Mcs,

@@ -107,6 +107,8 @@ impl Made {
             passes: 10,
             seconds: 1.0,
             cpus: vec![Some(0); setting.plan.processes.len()],
+            policy: None,
+            refused: None,
         };
         let subject = table::TableSubject {
             script: "s",
