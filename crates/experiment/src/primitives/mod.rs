@@ -67,12 +67,12 @@ pub fn scripts(only: &[String], cpus: &[usize]) -> Result<Vec<(String, String)>,
     Ok(all)
 }
 
-/// One process notifies, and this many wait. All are on one CPU, so that none runs before the
-/// notify is done, unless the scheduler preempts the notifier.
+/// One process notifies, and this many wait. All are on one CPU, under a policy with which the
+/// notifier keeps it, so that none runs before the notify is done.
 fn notify(waiters: usize) -> String {
     let mut text = format!(
-        "title = \"Notify\"\npasses = 150\nsettle = \"0us\"\nbackend = \"$backend\"\n\
-         [sweep]\nbackend = [\"futex\", \"eventfd\", \"pipe\", \"condvar\"]\nwaiters = [{waiters}]\n\
+        "title = \"Notify\"\npasses = 150\nsettle = \"0us\"\nbackend = \"$backend\"\npolicy = \"$policy\"\n\
+         [sweep]\npolicy = [\"fifo else batch\"]\nbackend = [\"futex\", \"eventfd\", \"pipe\", \"condvar\"]\nwaiters = [{waiters}]\n\
          [[process]]\nname = \"N\"\n"
     );
     for waiter in 1..=waiters {
@@ -83,7 +83,7 @@ fn notify(waiters: usize) -> String {
     }
     text.push_str(
         "[[process.step]]\nnotify = 1\nname = \"notify\"\n\
-         includes = \"waking all that wait for the event ($waiters here); what they do if they run at once, too\"\n",
+         includes = \"waking all that wait for the event ($waiters here), which run after it\"\n",
     );
     for waiter in 1..=waiters {
         let _ = write!(

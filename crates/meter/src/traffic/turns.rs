@@ -145,7 +145,7 @@ fn nulls(recorded: &super::read::Recorded, plan: &Plan) -> Vec<f64> {
 }
 
 /// The median of the repetitions.
-fn over(values: Vec<f64>, samples: u64, level: f64) -> Option<Estimate> {
+pub(super) fn over(values: Vec<f64>, samples: u64, level: f64) -> Option<Estimate> {
     let n = values.len();
     let values = Numbers::new(values);
     let mut estimate = values.quantile(0.5, level)?;

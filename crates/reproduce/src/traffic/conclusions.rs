@@ -4,7 +4,8 @@
 use undertick_document::Report;
 use undertick_report::reproduce::Item;
 
-use super::{BACKENDS, BENT, PLACEMENTS, SLIGHT, Turned, of_steps};
+use super::quantities::WAKES;
+use super::{BACKENDS, BENT, BY_DEFAULT, ORDERED, PLACEMENTS, SLIGHT, ShareOf, Turned, of_steps};
 use crate::compared::{Figures, cell, times};
 
 /// The published conclusions in the light of these figures.
@@ -15,21 +16,21 @@ pub(super) fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> 
     };
     let mut findings = Vec::new();
     for placement in &PLACEMENTS {
-        let each: Vec<(&str, f64, Option<f64>)> = (BACKENDS.iter())
+        let each: Vec<(&str, f64)> = (BACKENDS.iter())
             .filter_map(|backend| {
                 let wakeup = value(format!("traffic/wakeup/{backend}/{}", placement.id))?;
                 let both = value(format!("traffic/block-wakeup/{backend}/{}", placement.id))?;
-                let shares = preempting(turns, placement.script, backend);
-                Some((*backend, both / wakeup, shares))
+                Some((*backend, both / wakeup))
             })
             .collect();
         findings.extend(twice(placement.id, &each));
-        findings.extend(preempted(placement.id, &each));
         findings.extend(alike(placement.id, &value));
     }
+    findings.extend(preempted(turns));
     let lines: Vec<(&str, Option<f64>, Option<f64>, String)> = (BACKENDS.iter())
         .filter_map(|backend| {
-            let line = Figures(report).line("notify", &[("backend", backend)])?;
+            let line =
+                Figures(report).line("notify", &[("policy", ORDERED), ("backend", backend)])?;
             let p = line
                 .lack_of_fit_p
                 .filter(|_| line.worst_share > Some(SLIGHT));
@@ -41,21 +42,11 @@ pub(super) fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> 
     findings
 }
 
-/// The share of wakeups of a waiting process after which that process ran before the waker
-/// continued.
-fn preempting(turns: &[Turned], script: &str, backend: &str) -> Option<f64> {
-    let steps = [("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)];
-    let (kept, given) = of_steps(turns, script, backend, &steps).fold((0, 0), |(k, g), turn| {
-        (k + turn.counts[0], g + turn.counts[1])
-    });
-    (kept + given > 0).then(|| given as f64 / (kept + given) as f64)
-}
-
 /// Is block + wakeup still about twice a wakeup?
-fn twice(place: &str, each: &[(&str, f64, Option<f64>)]) -> Option<String> {
+fn twice(place: &str, each: &[(&str, f64)]) -> Option<String> {
     let published = 2000.0 / 850.0;
     let still = |ratio: f64| (1.5..3.5).contains(&ratio);
-    let words = |(backend, ratio, _): &(&str, f64, Option<f64>)| {
+    let words = |(backend, ratio): &(&str, f64)| {
         let is = if still(*ratio) { "" } else { " (no longer)" };
         format!("{backend} {}{is}", times(Some(*ratio)))
     };
@@ -63,7 +54,7 @@ fn twice(place: &str, each: &[(&str, f64, Option<f64>)]) -> Option<String> {
         return None;
     }
     let all: Vec<String> = each.iter().map(words).collect();
-    let held = each.iter().filter(|(_, ratio, _)| still(*ratio)).count();
+    let held = each.iter().filter(|(_, ratio)| still(*ratio)).count();
     Some(format!(
         "Is block + wakeup still about twice a wakeup? Published: 2 ms over 0.85 ms, {} times. Here, {place}: {}; it \
          holds for {held} of {} backends.",
@@ -74,26 +65,23 @@ fn twice(place: &str, each: &[(&str, f64, Option<f64>)]) -> Option<String> {
 }
 
 /// Where does the wakeup contain the switch?
-fn preempted(place: &str, each: &[(&str, f64, Option<f64>)]) -> Option<String> {
-    let known: Vec<String> = (each.iter())
-        .filter_map(|(backend, _, share)| {
-            let share = (*share)?;
-            let is = match share {
-                s if s >= 0.5 => "mostly contains the switch",
-                s if s >= 0.05 => "sometimes contains the switch",
-                _ => "does not contain the switch",
-            };
-            Some(format!(
-                "{backend}: in {:.0} % of the wakeups of a process that waits, so it {is}",
-                share * 100.0
-            ))
-        })
-        .collect();
-    (!known.is_empty()).then(|| {
+fn preempted(turns: &[Turned]) -> Option<String> {
+    let known = |placement: &super::Placement| -> Vec<String> {
+        (BACKENDS.iter())
+            .filter_map(|backend| {
+                let share = ShareOf::of(of_steps(turns, placement, backend, WAKES))?;
+                Some(format!("{backend} {:.1} %", share.others().percent()))
+            })
+            .collect()
+    };
+    let (by_default, ordered) = (known(&BY_DEFAULT), known(&PLACEMENTS[0]));
+    (!by_default.is_empty() || !ordered.is_empty()).then(|| {
         format!(
-            "Where does the woken process push the waker off the CPU, so that \"wakeup\" contains the switch? Here, \
-             {place}, by the order of the stamps: {}. By the published order of the steps the waker always went on.",
-            known.join("; ")
+            "Where does the woken process push the waker off the CPU, so that \"wakeup\" contains the switch? By the \
+             published order of the steps nowhere. Here, on one CPU, by the order of the stamps, with the default \
+             policy: {}; with the policy {ORDERED}: {}.",
+            by_default.join(", "),
+            ordered.join(", ")
         )
     })
 }

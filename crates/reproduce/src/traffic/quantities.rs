@@ -3,7 +3,7 @@
 use undertick_meter::traffic::Turn;
 use undertick_units::Estimate;
 
-use super::{Here, ONE_CPU, Placement, of_steps};
+use super::{Here, ONE_CPU, Placement, ShareOf, of_steps};
 use crate::compared::{Published, published, sum, together};
 
 /// Wakeup and block as published, us.
@@ -36,15 +36,31 @@ pub(super) enum Source {
     /// On one CPU these steps where another process runs next, as in the memo; on two CPUs the
     /// intervals of the script.
     Given(&'static [(&'static str, u32)], &'static [&'static str]),
-    /// One-way wakeup as in the primitives, until the other process runs.
-    OneWay,
+    /// On one CPU the sum of these; on two the one-way wakeup of the primitives, until the other
+    /// process runs.
+    OneWay(&'static [Source]),
     /// These steps and intervals, one after the other.
     Sum(&'static [Source]),
 }
 
 const SMALL: &str = "on one CPU in a loop of its own";
 const WAITING: Source = Source::Given(&[("B", 10)], &["B 10 wait to A 6"]);
-const NOTIFYING: Source = Source::Kept(&[("A", 11)]);
+const NOTIFYING: Source = Source::Kept(NOTIFIES);
+/// The wakeups of a process that waits.
+pub(super) const WAKES: &[(&str, u32)] = &[("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)];
+/// The notify for which a process waits.
+pub(super) const NOTIFIES: &[(&str, u32)] = &[("A", 11)];
+const WAKING: Source = Source::Kept(WAKES);
+const BLOCKING: Source = Source::Given(
+    &[("A", 2), ("A", 6), ("A", 12), ("B", 4), ("B", 18)],
+    &[
+        "A 2 block to B 18",
+        "B 4 block to A 2",
+        "A 6 block to B 4",
+        "A 12 block to B 10",
+        "B 18 block to A 12",
+    ],
+);
 
 pub(super) const QUANTITIES: &[Quantity] = &[
     Quantity {
@@ -52,25 +68,16 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         what: "wake another process",
         published: Some(WAKEUP),
         formula: None,
-        source: Source::Kept(&[("A", 1), ("A", 5), ("B", 3), ("B", 7), ("B", 17)]),
-        note: "of a process that waits; on one CPU those after which the waker went on",
+        source: WAKING,
+        note: "of a process that waits",
     },
     Quantity {
         id: "block",
         what: "give the processor away: block, until the other runs",
         published: Some(BLOCK),
         formula: None,
-        source: Source::Given(
-            &[("A", 2), ("A", 6), ("A", 12), ("B", 4), ("B", 18)],
-            &[
-                "A 2 block to B 18",
-                "B 4 block to A 2",
-                "A 6 block to B 4",
-                "A 12 block to B 10",
-                "B 18 block to A 12",
-            ],
-        ),
-        note: "on one CPU the blocks after which another ran; on two below 0 where it ran before",
+        source: BLOCKING,
+        note: "on two CPUs below 0 where it ran before",
     },
     Quantity {
         id: "wait",
@@ -78,7 +85,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         published: Some(WAIT),
         formula: None,
         source: WAITING,
-        note: "on one CPU the waits after which another ran; on two below 0 where it ran before",
+        note: "on two CPUs below 0 where it ran before",
     },
     Quantity {
         id: "wait-nothing",
@@ -125,8 +132,8 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         what: "block and wakeup: from before the wakeup until the other runs",
         published: Some(published(2000.0, "about 2 ms, in us: 2000")),
         formula: Some(BLOCK.value + WAKEUP.value),
-        source: Source::OneWay,
-        note: "",
+        source: Source::OneWay(&[WAKING, BLOCKING]),
+        note: "on one CPU a sum of two figures",
     },
     Quantity {
         id: "add-wait-notify",
@@ -148,7 +155,7 @@ impl Source {
         let with = [("backend", backend)];
         let figures = here.figures;
         let turned = |steps: &[(&str, u32)], which: fn(&Turn) -> &Option<Estimate>| {
-            let of_steps = of_steps(here.turns, placement.script, backend, steps);
+            let of_steps = of_steps(here.turns, placement, backend, steps);
             let found: Vec<&Estimate> = of_steps.filter_map(|turn| which(turn).as_ref()).collect();
             together(&found)
         };
@@ -172,7 +179,10 @@ impl Source {
                     .collect();
                 together(&found)
             }
-            Self::OneWay => {
+            Self::OneWay(parts) if placement.script == ONE_CPU => {
+                Self::Sum(parts).measured(here, placement, backend)
+            }
+            Self::OneWay(_) => {
                 let with = [("backend", backend), ("place", placement.place)];
                 figures.typical("wake", &with, "wake-up, one way").cloned()
             }
@@ -183,5 +193,25 @@ impl Source {
                 sum(&parts?)
             }
         }
+    }
+
+    /// Of how many values the figure is, among all of its steps: on one CPU a step is followed by
+    /// the process's own next one, or by the other's.
+    pub(super) fn share(
+        &self,
+        here: Here<'_>,
+        placement: &Placement,
+        backend: &str,
+    ) -> Option<ShareOf> {
+        let (steps, is_kept) = match self {
+            Self::Kept(steps) => (steps, true),
+            Self::Given(steps, _) => (steps, false),
+            _ => return None,
+        };
+        if placement.script != ONE_CPU {
+            return None;
+        }
+        let all = ShareOf::of(of_steps(here.turns, placement, backend, steps))?;
+        Some(if is_kept { all } else { all.others() })
     }
 }
