@@ -236,14 +236,14 @@ fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let scripts = undertick_reproduce::traffic::scripts(how_long(arguments), &linux::cpus());
     let done = perform(arguments, scripts, Kernel::Off)?;
     let trace = Trace::open(&done.trace)?;
-    let turns = undertick_reproduce::traffic::turned(
+    let orders = undertick_reproduce::traffic::orders(
         &done.experiment,
         &done.outcome.performed,
         &trace,
         arguments.results.confidence,
     )
     .map_err(Failure::machine)?;
-    let mut found = undertick_reproduce::traffic::reproduction(&done.outcome.report, &turns);
+    let mut found = undertick_reproduce::traffic::reproduction(&done.outcome.report, &orders);
     done.add_findings(&mut found);
     Ok(found)
 }
@@ -258,7 +258,7 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     // Only the kernel knows why a wait was long, and taking locks causes few wakeups.
     let locks = perform(
         arguments,
-        undertick_reproduce::trams::contended_scripts(run),
+        undertick_reproduce::trams::contended_scripts(run, &linux::cpus()),
         Kernel::Auto,
     )?;
     let trace = Trace::open(&locks.trace)?;

@@ -36,11 +36,10 @@ pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
     with_repetitions(all, run)
 }
 
-/// The script to perform with kernel evidence: locks for which five processes contend.
+/// The scripts to perform with kernel evidence: locks for which several processes contend.
 #[must_use]
-pub fn contended_scripts(run: Run) -> Vec<(String, String)> {
-    let text = include_str!("scripts/contended.toml").to_owned();
-    with_repetitions(vec![(five::CONTENDED.to_owned(), text)], run)
+pub fn contended_scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
+    with_repetitions(five::scripts(cpus), run)
 }
 
 fn with_repetitions(all: Vec<(String, String)>, run: Run) -> Vec<(String, String)> {

@@ -16,6 +16,7 @@
 //! nor the cost of stepping is taken off the values.
 
 mod evidence;
+mod quantum;
 mod read;
 mod samples;
 mod table;
@@ -35,6 +36,7 @@ use undertick_experiment::{
 };
 
 pub use evidence::Cause;
+pub use quantum::{RunOut, run_outs};
 pub use samples::{Anomaly, Samples};
 pub use turns::{Turn, turns};
 
@@ -68,7 +70,7 @@ pub fn passes(
 }
 
 /// Returns every sample of a step, one [`Samples`] for each of the repetitions in their order, each
-/// sample with its cause if it is over ten times the minimum. `process` and `step` are indices into the
+/// sample with its cause if it is over ten times the median. `process` and `step` are indices into the
 /// plan.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use undertick_report::reproduce::Item;
 
-use super::five::{Contended, two_modes};
+use super::five::{CONTENDED, Contended, two_modes};
 use crate::compared::{ns_of, times};
 
 /// The published conclusions in the light of these figures.
@@ -21,8 +21,8 @@ pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String
         findings.push(clocks(time / recorder, usage / recorder));
     }
     if let (Some(both), Some(turn)) = (value("lock-unlock/alone"), value("loop")) {
-        let mean = value("five/mean/spin");
-        findings.push(grain(both, turn, mean, value("fork/0")));
+        let spin = (contended.iter()).find(|c| c.script == CONTENDED && c.kind == "spin");
+        findings.push(grain(both, turn, spin, value("fork/0")));
     }
     if let (Some(shared), Some(private)) = (value("fork/slope/shared"), value("fork/slope/private"))
     {
@@ -50,8 +50,16 @@ fn clocks(time: f64, usage: f64) -> String {
     )
 }
 
+/// Share of the waits that must find a lock taken, for a conclusion on contention.
+const MOSTLY_TAKEN: f64 = 0.8;
+
 /// Is coarse granularity still advisable? All times in ns.
-fn grain(both: f64, turn: f64, contended: Option<f64>, fork: Option<f64>) -> String {
+pub(super) fn grain(
+    both: f64,
+    turn: f64,
+    contended: Option<&Contended>,
+    fork: Option<f64>,
+) -> String {
     let turns = both / turn;
     let published = 46.0 / 4.5;
     let verdict = match turns {
@@ -66,16 +74,30 @@ fn grain(both: f64, turn: f64, contended: Option<f64>, fork: Option<f64>) -> Str
         times(Some(turns)),
         times(Some(turns * 99.0)),
     );
-    if let Some(mean) = contended.filter(|mean| *mean > 0.0) {
+    // A lock that was mostly free says nothing about contention.
+    if let Some(contended) = contended {
+        let (hand_over, share) = (contended.hand_over(), contended.share_taken());
         text += &format!(
-            " With five that want it the mean wait is {} turns (then 41): {}.",
-            times(Some(mean / turn)),
-            if mean > 4.0 * both {
-                "coarse grain is advised"
-            } else {
-                "grain matters little"
-            },
+            " Where {} processes want it on as many CPUs, {:.0} % of the waits found it taken",
+            contended.processes,
+            share * 100.0
         );
+        text += &match share {
+            share if share < MOSTLY_TAKEN => {
+                ", which is too few to say what contention costs.".to_owned()
+            }
+            _ if hand_over <= 0.0 => {
+                ", and passing it on costs nothing beside holding it.".to_owned()
+            }
+            _ => format!(
+                ", and passing it on costs {} turns beside holding it: {}.",
+                times(Some(hand_over / turn)),
+                match hand_over > 4.0 * both {
+                    true => "coarse grain is advised",
+                    false => "grain matters little",
+                }
+            ),
+        };
     }
     if let Some(fork) = fork {
         text += &format!(
