@@ -103,6 +103,28 @@ fn live(found: &Value) {
         item["measured"]["value"].as_f64().unwrap()
     };
     let parts: Vec<String> = (1..=12).map(|i| format!("({i},{})", i % 12 + 1)).collect();
+    let refused = |part: &&String| {
+        let item = item(found, &format!("table-17/{part}/mean"));
+        item["measured"].is_null()
+    };
+    if let Some(part) = parts.iter().find(refused) {
+        // Without a real-time policy the scheduler may change the order.
+        let item = item(found, &format!("table-17/{part}/mean"));
+        let note = item["note"].as_str().unwrap();
+        assert!(
+            note.contains("the points did not come in the order"),
+            "{item}"
+        );
+        let text = found.to_string();
+        assert!(
+            text.contains("intervals are refused") && !text.contains("Policy: SCHED_FIFO"),
+            "{text}"
+        );
+        println!(
+            "skipped: no right to a real-time policy here, and the order was not kept without it"
+        );
+        return;
+    }
     for what in ["ticks", "mean", "true-mean", "error"] {
         let sum: f64 = parts.iter().map(|part| value(part, what)).sum();
         let whole = value("(1,1)", what);

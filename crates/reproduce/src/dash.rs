@@ -173,7 +173,7 @@ fn items(row: &Row, simulated: &Estimate, here: &Measured) -> Vec<Item> {
     };
     let total = row.ticks.iter().sum::<u32>();
     let (sum, printed) = (f64::from(total), f64::from(row.sum));
-    vec![
+    let mut all = vec![
         Item {
             unit: "1".to_owned(),
             measured: Some(bare(here.ticks as f64, "1", "ticks counted")),
@@ -249,7 +249,17 @@ fn items(row: &Row, simulated: &Estimate, here: &Measured) -> Vec<Item> {
                 None,
             )
         },
-    ]
+    ];
+    if !here.is_ordered() {
+        for item in &mut all {
+            item.measured = None;
+            item.note = format!(
+                "not measured: the points did not come in the order of the figure in {:.1} % of the cycles",
+                100.0 * here.disordered
+            );
+        }
+    }
+    all
 }
 
 #[cfg(test)]

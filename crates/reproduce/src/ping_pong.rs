@@ -12,8 +12,9 @@
 //!
 //! The kernel's part of a send is (1,2) and (7,8), that of a receive (3,4), (5,6), (9,10), (11,12),
 //! and that of a switch (4,5), (10,11). The rest is user code, which does counted work of the
-//! published duration. Both run as `SCHED_BATCH`, so that the woken process does not preempt its
-//! waker at once, and request a long slice.
+//! published duration. The figure presupposes that a process which is woken runs when its waker
+//! gives the CPU away, and not before. So both run as `SCHED_FIFO`, where this is permitted, else as
+//! `SCHED_BATCH` with a long slice, which the scheduler does not always honour.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -82,6 +83,8 @@ pub(super) struct Run {
     pub clock_missed: u64,
     /// Whether the clock's thread had its own CPU.
     pub apart: bool,
+    /// The scheduling policy of the two processes.
+    pub policy: &'static str,
     pub interrupted: bool,
 }
 
@@ -116,7 +119,14 @@ fn measured(setup: &Setup, mut go_on: impl FnMut(f64) -> bool) -> Result<Run, Fa
     let clock = AdjustableClock::start(setup.tick_ns, Some(first))
         .map_err(io("the adjustable clock cannot be started"))?;
     cpus::pin(last).map_err(io("cannot stay on one CPU"))?;
-    run_in_batch().map_err(io("cannot run as SCHED_BATCH"))?;
+    // On one CPU a real-time process would keep the clock's thread from it.
+    let policy = match first != last && run_in_order().is_ok() {
+        true => "SCHED_FIFO",
+        false => {
+            run_in_batch().map_err(io("cannot run as SCHED_BATCH"))?;
+            "SCHED_BATCH"
+        }
+    };
     let (here, there) = UnixStream::pair().map_err(io("no pair of sockets"))?;
     let page = || clock.page_fd().try_clone_to_owned();
     let partner = start(
@@ -161,8 +171,29 @@ fn measured(setup: &Setup, mut go_on: impl FnMut(f64) -> bool) -> Result<Run, Fa
         clock_share: cost.share(),
         clock_missed: cost.missed,
         apart: first != last,
+        policy,
         interrupted,
     })
+}
+
+/// The woken thread then waits until this thread waits: both have the lowest real-time priority.
+/// `sched_setscheduler(2)` itself, because musl's function does not make the call.
+fn run_in_order() -> io::Result<()> {
+    let priority: libc::c_int = 1;
+    // SAFETY: the kernel reads one live word; this thread only.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_FIFO,
+            &raw const priority,
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// The woken thread then waits until this thread waits, because batch threads preempt no thread.
