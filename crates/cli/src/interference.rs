@@ -39,6 +39,9 @@ pub struct Interference {
     /// CPU to stay on [default: the last one]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
+    /// Perform the schedule and the mix of 1971: 50 samples of 290 us within a page every 10 s, 100 times (17 minutes)
+    #[arg(long, conflicts_with_all = ["mix", "burst", "every", "continuous"])]
+    published: bool,
     /// Length of a burst; one shorter than two time slices misses processes on its CPU
     #[arg(long, value_name = "TIME", value_parser = sizes::parse_time)]
     burst: Option<Duration>,
@@ -151,9 +154,10 @@ pub fn usual(time: Duration, confidence: f64, trace: PathBuf) -> Result<Request,
 /// Returns the checked request of the command.
 fn request(arguments: &Interference, trace: PathBuf) -> Result<Request, Failure> {
     let mix = arguments.mix.mix();
-    let mut schedule = match arguments.continuous {
-        true => Schedule::continuous(mix),
-        false => Schedule::new(mix),
+    let mut schedule = match (arguments.continuous, arguments.published) {
+        (true, _) => Schedule::continuous(mix),
+        (_, true) => Schedule::published(),
+        _ => Schedule::new(mix),
     };
     schedule.total = arguments.time.or(schedule.total);
     schedule.burst = arguments.burst.unwrap_or(schedule.burst);

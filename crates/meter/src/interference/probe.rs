@@ -67,6 +67,20 @@ impl Schedule {
         }
     }
 
+    /// The schedule of 1971 (MPL-55): 50 runs of about 290 us of a mix within one page, then a sleep
+    /// of 10 s, 100 times; 5000 samples in 17 minutes.
+    #[must_use]
+    pub fn published() -> Self {
+        let blocks = (Duration::from_micros(290), Duration::from_micros(10));
+        Self {
+            burst: 50 * (blocks.0 + blocks.1),
+            every: Duration::from_secs(10),
+            total: Some(Duration::from_secs(1000)),
+            blocks,
+            ..Self::new(Mix::Page)
+        }
+    }
+
     /// As [`new`](Self::new) but with almost no load: one burst of 8 ms in 1.6 s, until it is
     /// stopped.
     #[must_use]
