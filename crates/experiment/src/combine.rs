@@ -429,6 +429,7 @@ fn placement(plan: &Plan, done: &[&Repetition]) -> String {
                 Some(cpu) => format!("{} on CPU {cpu}", process.name),
                 None => match &process.place {
                     Placement::Cpus(cpus) => format!("{} on CPUs {cpus:?}", process.name),
+                    Placement::Cluster(n) => format!("{} in cluster {n}", process.name),
                     _ => format!("{} anywhere", process.name),
                 },
             })

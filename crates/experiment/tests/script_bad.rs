@@ -144,6 +144,7 @@ const CASES: &[Case] = &[
     Case("start = \"blocked\"", "place = \"cpus 3-1\"", (21, 9), &["\"cpus 3-1\" is no place"]),
     Case("start = \"blocked\"", "place = \"same cpu as B\"", (21, 9), &["about this process itself", "another one"]),
     Case("start = \"blocked\"", "place = \"same cpu as AA\"", (21, 9), &["no process \"AA\"", "there is: A, B"]),
+    Case("start = \"blocked\"", "place = \"cluster x\"", (21, 9), &["\"cluster x\" is no place", "\"cluster 0\""]),
     Case("start = \"blocked\"", "place = \"on the moon\"", (21, 9), &["is no place", "\"any\""]),
     // Wrong partners.
     Case("wakeup = \"B\"", "wakeup = \"A\"", (12, 1), &["A wakes itself", "another process"]),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use undertick_experiment::script::{
     Backend, Between, Call, ChannelKind, ClockCall, ForkKind, LockKind, Pages, Placement, Plan,
-    Point, RecordKind, RegionKind, Script, Stamps, Verb, Words,
+    Point, Policy, RecordKind, RegionKind, Script, Stamps, Verb, Words,
 };
 
 fn file(name: &str) -> String {
@@ -65,18 +65,36 @@ fn all_that_are_shipped() {
 #[test]
 fn the_traffic_controller() {
     use Verb::{AddEvent, Block, DelEvent, Notify, UntilBlocked, Wait, Wakeup};
-    for (name, place) in [
-        ("traffic-controller.toml", Placement::SameCpu(0)),
-        ("traffic-two-cpus.toml", Placement::OtherCpu(0)),
+    let order = vec![Policy::Fifo, Policy::Batch];
+    let default = vec![Policy::Other];
+    for (name, place, policies) in [
+        (
+            "traffic-controller.toml",
+            Placement::SameCpu(0),
+            vec![order, default.clone()],
+        ),
+        (
+            "traffic-two-cpus.toml",
+            Placement::OtherCpu(0),
+            vec![default],
+        ),
     ] {
         let script = example(name);
+        let mut found: Vec<Vec<Policy>> = (script.settings.iter())
+            .map(|s| s.plan.policies.clone())
+            .collect();
+        found.dedup();
+        assert_eq!(found, policies);
         let backends: Vec<Backend> = script
             .settings
             .iter()
             .map(|s| s.plan.control.unwrap())
             .collect();
         use Backend::{Condvar, Eventfd, Futex, Pipe};
-        assert_eq!(backends, [Futex, Eventfd, Pipe, Condvar]);
+        assert_eq!(
+            backends,
+            [Futex, Eventfd, Pipe, Condvar].repeat(policies.len())
+        );
         let plan = first(&script);
         let (a, b) = (&plan.processes[0], &plan.processes[1]);
         let numbered = |p: usize| -> Vec<(u32, Verb, bool)> {

@@ -32,6 +32,8 @@ pub(crate) struct Cpus {
     allowed: Vec<usize>,
     /// Per allowed CPU: the CPUs of its core, itself included.
     cores: Vec<Vec<usize>>,
+    /// The allowed CPUs that share a last-level cache, by their lowest.
+    clusters: Vec<Vec<usize>>,
 }
 
 impl Cpus {
@@ -41,7 +43,12 @@ impl Cpus {
             .filter(|&cpu| set.is_set(cpu))
             .collect();
         let cores = allowed.iter().map(|&cpu| core_of(cpu)).collect();
-        Ok(Self { allowed, cores })
+        let clusters = clusters(&allowed, shares_last_cache);
+        Ok(Self {
+            allowed,
+            cores,
+            clusters,
+        })
     }
 
     #[cfg(test)]
@@ -50,8 +57,12 @@ impl Cpus {
             .flat_map(|core| core.iter().map(|&cpu| (cpu, core.to_vec())))
             .collect();
         all.sort();
-        let (allowed, cores) = all.into_iter().unzip();
-        Self { allowed, cores }
+        let (allowed, cores): (Vec<usize>, _) = all.into_iter().unzip();
+        Self {
+            clusters: vec![allowed.clone()],
+            allowed,
+            cores,
+        }
     }
 
     /// CPUs that can be used, ascending.
@@ -100,6 +111,12 @@ impl Cpus {
                 .ok_or_else(|| format!("process {} has no CPU of its own", plan.processes[q].name))
         };
         let of = &plan.processes[p];
+        // One of several CPUs, where others refer to it.
+        let among = |cpus: &[usize]| match cpus {
+            [cpu] => CpuPlacement::One(*cpu),
+            _ if referred => CpuPlacement::One(cpus[(repetition + n) % cpus.len()]),
+            _ => CpuPlacement::Among(cpus.to_vec()),
+        };
         Ok(CpuPlacement::One(match &of.place {
             Placement::Any if !referred => return Ok(CpuPlacement::Free),
             Placement::Any => self.allowed[(repetition + n) % self.allowed.len()],
@@ -110,11 +127,18 @@ impl Cpus {
                         of.name, self.allowed
                     ));
                 }
-                match cpus[..] {
-                    [cpu] => cpu,
-                    _ if referred => cpus[(repetition + n) % cpus.len()],
-                    _ => return Ok(CpuPlacement::Among(cpus.clone())),
-                }
+                return Ok(among(cpus));
+            }
+            Placement::Cluster(cluster) => {
+                let cpus = self.clusters.get(*cluster).ok_or_else(|| {
+                    format!(
+                        "process {} is to run in cluster {cluster}, and CPUs that share a last-level cache form {} here: {:?}",
+                        of.name,
+                        self.clusters.len(),
+                        self.clusters
+                    )
+                })?;
+                return Ok(among(cpus));
             }
             Placement::SameCpu(q) => beside(*q)?,
             Placement::OtherCpu(q) => self.next(beside(*q)?, |_| true).ok_or_else(|| {
@@ -161,7 +185,7 @@ const fn reference(place: &Placement) -> Option<usize> {
         | Placement::OtherCpu(q)
         | Placement::SameCore(q)
         | Placement::OtherCore(q) => Some(*q),
-        Placement::Any | Placement::Cpus(_) => None,
+        Placement::Any | Placement::Cpus(_) | Placement::Cluster(_) => None,
     }
 }
 
@@ -171,6 +195,33 @@ fn core_of(cpu: usize) -> Vec<usize> {
     let text = std::fs::read_to_string(Path::new(&file)).unwrap_or_default();
     let cpus = list(text.trim());
     if cpus.contains(&cpu) { cpus } else { vec![cpu] }
+}
+
+/// Groups CPUs, ascending, by the list of CPUs that each shares its last-level cache with. CPUs of
+/// which that is not known form one group.
+fn clusters(allowed: &[usize], shares: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    for &cpu in allowed {
+        let with = shares(cpu);
+        match groups.iter_mut().find(|(of, _)| *of == with) {
+            Some((_, cpus)) => cpus.push(cpu),
+            None => groups.push((with, vec![cpu])),
+        }
+    }
+    groups.into_iter().map(|(_, cpus)| cpus).collect()
+}
+
+/// The CPUs with which this one shares its highest cache, as the kernel reports them; none if it
+/// does not.
+fn shares_last_cache(cpu: usize) -> Vec<usize> {
+    let read = |index: usize, file: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/{file}");
+        std::fs::read_to_string(path).ok()
+    };
+    let level = |index: usize| read(index, "level")?.trim().parse::<u32>().ok();
+    let last = (0..).map_while(|index| Some((level(index)?, index))).max();
+    let shared = last.and_then(|(_, index)| read(index, "shared_cpu_list"));
+    shared.map_or_else(Vec::new, |text| list(text.trim()))
 }
 
 /// CPUs of a list like `0,2-3`; entries that are not numbers are ignored.

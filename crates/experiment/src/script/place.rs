@@ -43,13 +43,20 @@ pub(super) fn read(given: &Given<String>, own: usize, processes: &Names) -> Resu
         }
         return Ok(place(other));
     }
+    if let Some(number) = text.strip_prefix("cluster ") {
+        let cluster = number.trim().parse().ok().filter(|n| *n < MOST_CPUS);
+        return cluster.map(Placement::Cluster).ok_or_else(|| {
+            let why = format!("{text:?} is no place; write a number from 0, \"cluster 0\"");
+            given.from.bad(why)
+        });
+    }
     let list = text
         .strip_prefix("cpus ")
         .or_else(|| text.strip_prefix("cpu "));
     let Some(cpus) = list.and_then(cpus) else {
         let why = format!(
-            "{text:?} is no place; write \"any\", \"cpu 0\", \"cpus 0,2-3\", \"same cpu as A\", \
-             \"other cpu than A\", \"same core as A\" or \"other core than A\" (CPUs up to {})",
+            "{text:?} is no place; write \"any\", \"cpu 0\", \"cpus 0,2-3\", \"cluster 0\", \
+             \"same cpu as A\", \"other cpu than A\", \"same core as A\" or \"other core than A\" (CPUs up to {})",
             MOST_CPUS - 1
         );
         return Err(given.from.bad(why));
@@ -86,7 +93,7 @@ fn cpus(list: &str) -> Option<Vec<usize>> {
 
 fn other(place: &Placement) -> Option<usize> {
     match *place {
-        Placement::Any | Placement::Cpus(_) => None,
+        Placement::Any | Placement::Cpus(_) | Placement::Cluster(_) => None,
         Placement::SameCpu(p)
         | Placement::OtherCpu(p)
         | Placement::SameCore(p)

@@ -129,6 +129,8 @@ pub enum Placement {
     Any,
     /// On one of these CPUs.
     Cpus(Vec<usize>),
+    /// On a CPU of this cluster: CPUs that share a last-level cache, or the Cms of a Kmap.
+    Cluster(usize),
     /// On the CPU of this process; both are fixed.
     SameCpu(usize),
     /// On a CPU that is not that of this process; both are fixed.

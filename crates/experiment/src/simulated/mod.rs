@@ -87,12 +87,11 @@ impl Machine for Simulated {
     }
 
     fn processors(&self) -> usize {
-        let topology = &self.parameters.topology;
-        topology.clusters * topology.cms_per_cluster
+        self.sizes().0
     }
 
     fn lacks(&self, plan: &Plan) -> Option<String> {
-        lacks(plan, self.processors())
+        lacks(plan, self.sizes())
     }
 
     fn perform(
@@ -133,6 +132,15 @@ impl Machine for Simulated {
 }
 
 impl Simulated {
+    /// Number of Cms, and of clusters.
+    fn sizes(&self) -> (usize, usize) {
+        let topology = &self.parameters.topology;
+        (
+            topology.clusters * topology.cms_per_cluster,
+            topology.clusters,
+        )
+    }
+
     fn tick_ns(&self) -> u64 {
         (self.parameters.clock.tick_us * 1e3).round() as u64
     }
@@ -213,13 +221,19 @@ impl Simulated {
 }
 
 /// What Cm* lacks for a plan.
-fn lacks(plan: &Plan, processors: usize) -> Option<String> {
+fn lacks(plan: &Plan, (processors, clusters): (usize, usize)) -> Option<String> {
     let processes: u32 = plan.processes.iter().map(|p| p.replicas).sum();
     for process in &plan.processes {
         match &process.place {
             Placement::SameCore(_) => {
                 return Some(format!(
                     "{}: a Cm has one processor, so there is no other thread of its core",
+                    process.name
+                ));
+            }
+            Placement::Cluster(cluster) if *cluster >= clusters => {
+                return Some(format!(
+                    "{}: its place is cluster {cluster} (from 0), and there are {clusters}",
                     process.name
                 ));
             }

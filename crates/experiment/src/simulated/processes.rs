@@ -54,6 +54,7 @@ pub(super) fn placements(machine: &Simulated, plan: &Plan) -> Vec<Vec<usize>> {
                 };
                 let choice = match process.place {
                     Placement::Any | Placement::Cpus(_) => free(replica % clusters, None),
+                    Placement::Cluster(cluster) => free(cluster.min(clusters - 1), None),
                     Placement::SameCpu(other) | Placement::SameCore(other) => of(other),
                     Placement::OtherCpu(other) | Placement::OtherCore(other) => {
                         of(other).and_then(|cm| free(cm / each, Some(cm)))

@@ -46,7 +46,7 @@ pub(super) fn run(
         policy: None,
         refused: None,
     };
-    if let Some(lacking) = super::lacks(plan, crate::Machine::processors(machine)) {
+    if let Some(lacking) = super::lacks(plan, machine.sizes()) {
         repetition.ended = Ended::Lacking(lacking);
         return Ran {
             repetition,

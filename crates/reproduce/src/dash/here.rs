@@ -6,7 +6,7 @@ use undertick_meter::slow::published::TABLE_17;
 use undertick_units::{Estimate, Interval};
 
 use super::bare;
-use crate::ping_pong::{POINTS, Reading, Repetition, Run};
+use crate::ping_pong::{POINTS, Repetition, Run};
 
 /// A remark is made if an observed standard deviation differs from the predicted one by more than
 /// this factor.
@@ -371,6 +371,7 @@ fn long(repetition: &Repetition) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ping_pong::Reading;
 
     /// By hand: one cycle in order; one in which the second process runs within the send (1,2) and
     /// answers before point 2, so that (1,2) holds its points, and from 11 to 2 and from 4 to 5 time

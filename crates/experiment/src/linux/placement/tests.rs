@@ -66,6 +66,45 @@ fn places_by_hand() {
     );
 }
 
+/// CPUs 0, 1 and 4 share a cache, 2 and 3 another one; 3 is not allowed.
+#[test]
+fn clusters_by_hand() {
+    let shares = |cpu: usize| match cpu {
+        0 | 1 | 4 => vec![0, 1, 4],
+        _ => vec![2, 3],
+    };
+    let groups = clusters(&[0, 1, 2, 4], shares);
+    assert_eq!(groups, [vec![0, 1, 4], vec![2]]);
+    assert_eq!(clusters(&[3, 7], |_| Vec::new()), [vec![3, 7]], "not known");
+    let mut cpus = Cpus::from_cores(&[&[0, 2], &[1, 3], &[4]]);
+    cpus.clusters = groups;
+    let of = |first, second, repetition| assigned(&cpus, first, second, repetition);
+    let among = CpuPlacement::Among(vec![0, 1, 4]);
+    assert_eq!(
+        of("cluster 0", "cluster 1", 0).unwrap(),
+        [vec![among.clone(), among], ones(&[2, 2])]
+    );
+    assert_eq!(
+        of("cluster 0", "same cpu as A", 2).unwrap(),
+        [ones(&[4, 0]), ones(&[4, 0])],
+        "a place to which another refers is fixed, and moves on"
+    );
+    let why = of("cluster 2", "any", 0).unwrap_err();
+    assert!(
+        why.contains("cluster 2") && why.contains("form 2 here"),
+        "{why}"
+    );
+}
+
+/// Each CPU of this machine is in one cluster.
+#[test]
+fn the_clusters_here() {
+    let cpus = Cpus::here().unwrap();
+    let mut all = cpus.clusters.concat();
+    all.sort_unstable();
+    assert_eq!(all, cpus.allowed);
+}
+
 #[test]
 fn what_the_machine_lacks_is_said() {
     let one = Cpus::from_cores(&[&[5]]);
