@@ -54,6 +54,24 @@ impl<'a> Figures<'a> {
         self.intervals(script, with).find(|i| i.name == name)
     }
 
+    /// As [`named`](Self::named), for parameters that do not live as long as the report.
+    pub(super) fn one(
+        self,
+        script: &str,
+        with: With<'_>,
+        name: &str,
+    ) -> Option<&'a IntervalReport> {
+        self.0.intervals.iter().find(|interval| {
+            interval.name == name
+                && interval.repeated.as_ref().is_some_and(|repeated| {
+                    let has = |(name, value): &(&str, &str)| {
+                        repeated.parameters.get(*name).is_some_and(|v| v == value)
+                    };
+                    repeated.script == script && with.iter().all(has)
+                })
+        })
+    }
+
     /// The figure to quote for the interval of that name, ns.
     pub(super) fn typical(
         self,

@@ -8,6 +8,7 @@ use undertick_units::Estimate;
 mod conclusions;
 mod five;
 mod memory;
+mod summaries;
 
 pub use five::{Contended, contended};
 use undertick_experiment::primitives;
@@ -71,8 +72,8 @@ pub fn reproduction(report: &Report, locks: &Report, contended: &[Contended]) ->
     let figures = Figures(report);
     single(&mut found, figures);
     five::wanted_by_five(&mut found, Figures(locks), contended);
+    summaries::summaries(&mut found, figures);
     memory::fork(&mut found, figures);
-    memory::memory(&mut found, figures);
     found
         .findings
         .extend(conclusions::conclusions(&found.items, contended));

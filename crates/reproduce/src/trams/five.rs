@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use undertick_document::IntervalReport;
 use undertick_document::figures::duration;
 use undertick_experiment::{Ended, Experiment, ExperimentError, Performed, Repetition};
 use undertick_format::read::Trace;
@@ -10,6 +9,7 @@ use undertick_meter::traffic::{Cause, Samples, all_samples};
 use undertick_report::reproduce::{Reproduction, Table};
 use undertick_units::Estimate;
 
+use super::summaries::{Row, rows};
 use crate::compared::{Figures, ItemDescription, Published, bare, cell, item, published, times};
 use crate::tables::words;
 
@@ -246,7 +246,44 @@ pub(super) fn wanted_by_five(
         }
     }
     found.tables.push(table);
+    printed(found);
     crowd(found, figures, contended);
+}
+
+/// Tables 3a and 3b as printed: seven programs, which differ by what they parse and take the same
+/// lock.
+fn printed(found: &mut Reproduction) {
+    let cells = |row: &Row| {
+        let figures = [row.max, row.min, row.mean].map(|figure| figure.printed.to_owned());
+        let median = row.median.map_or("–", |median| median.printed).to_owned();
+        let anomalies = row
+            .anomalies
+            .map_or_else(|| "–".to_owned(), |n| n.to_string());
+        [row.n.to_string(), anomalies]
+            .into_iter()
+            .chain(figures)
+            .chain([median])
+            .collect::<Vec<_>>()
+    };
+    let lines = (rows("3a").zip(rows("3b"))).map(|(lock, unlock)| {
+        let name = [lock.name.to_owned()].into_iter();
+        name.chain(cells(&lock)).chain(cells(&unlock)).collect()
+    });
+    let each = ["n", "anomalies", "max", "min", "mean", "median"];
+    found.tables.push(Table {
+        title: "Tables 3a and 3b as printed".to_owned(),
+        text: vec![
+            "Locking, then unlocking, us, each with a write of 6 us. The seven programs differ by the longest string \
+             that they can parse, not by their lock, so they are one experiment here."
+                .to_owned(),
+        ],
+        columns: words(&["longest string"])
+            .into_iter()
+            .chain(words(&each))
+            .chain(each.map(|what| format!("unlock {what}")))
+            .collect(),
+        rows: lines.collect(),
+    });
 }
 
 /// More processes than CPUs: no published figure is of that.
@@ -303,16 +340,8 @@ fn parts<'a>(
     samples: Option<&Contended>,
 ) -> [Part<'static>; 5] {
     let with = [("kind", kind)];
-    let lock = figures
-        .0
-        .intervals
-        .iter()
-        .find(|i| is_of(i, script, &with, "lock"));
-    let unlock = figures
-        .0
-        .intervals
-        .iter()
-        .find(|i| is_of(i, script, &with, "unlock"));
+    let lock = figures.one(script, &with, "lock");
+    let unlock = figures.one(script, &with, "unlock");
     let n = samples.map_or(0, |s| s.ns.len() as u64);
     let plain = |value: f64, what: &str| bare(value, "ns", what, n);
     // With few steps of the clock a median has no interval, but it exists.
@@ -369,16 +398,6 @@ fn parts<'a>(
             "",
         ),
     ]
-}
-
-fn is_of(interval: &IntervalReport, script: &str, with: &[(&str, &str)], name: &str) -> bool {
-    interval.name == name
-        && interval.repeated.as_ref().is_some_and(|repeated| {
-            let has = |(name, value): &(&str, &str)| {
-                repeated.parameters.get(*name).is_some_and(|v| v == value)
-            };
-            repeated.script == script && repeated.process == "A" && with.iter().all(has)
-        })
 }
 
 /// Adds the items of one kind of lock, and returns the row of the table.

@@ -1,31 +1,21 @@
-//! The time of fork against memory, and shared memory.
+//! The time of fork against memory.
 
 use undertick_document::LineReport;
 use undertick_report::reproduce::{Reproduction, Table};
 
+use super::summaries::{Row, rows};
 use crate::compared::{
     Figures, ItemDescription, NOT_PERFORMED, Published, cell, item, published, ratio,
     straight_line, times,
 };
 use crate::tables::words;
 
-/// Sizes of the shared memory, KB, and the mean time of a fork with it, ms.
-const FORKS: [(f64, Published); 7] = [
-    (33.0, published(130.0, "130")),
-    (125.0, published(137.0, "137")),
-    (490.0, published(161.0, "161")),
-    (1096.0, published(198.0, "198")),
-    (1941.0, published(254.0, "254")),
-    (3026.0, published(329.0, "329")),
-    (4351.0, published(410.0, "410")),
-];
-
 /// Time without shared memory, ms.
 const FORK_WITHOUT: Published = published(90.0, "90");
 
 pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
     let with = |kind: &'static str| [("kind", kind)];
-    let mut rows = Vec::new();
+    let mut cells = Vec::new();
     let without = figures.typical("fork-nothing", &[], "fork");
     let description =
         |id: String, quantity: String, value: Published, note: &str| ItemDescription {
@@ -46,7 +36,7 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
         without,
         NOT_PERFORMED,
     );
-    rows.push(vec![
+    cells.push(vec![
         "0".to_owned(),
         "90".to_owned(),
         cell(without),
@@ -54,8 +44,9 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
         "–".to_owned(),
     ]);
     found.items.push(nothing);
-    for (kb, ms) in FORKS {
-        let bytes = format!("{kb}KB");
+    let forks: Vec<Row> = rows("4").collect();
+    for row in &forks {
+        let bytes = format!("{}KB", row.name);
         let at = |kind| {
             let with = [("kind", kind), ("bytes", bytes.as_str())];
             figures.typical("fork-published", &with, "fork").cloned()
@@ -63,24 +54,27 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
         let (shared, private) = (at("shared"), at("private"));
         let item = item(
             description(
-                format!("trams/fork/{kb}KB"),
-                format!("fork with {kb} KB of shared memory"),
-                ms,
+                format!("trams/fork/{bytes}"),
+                format!("fork with {} KB of shared memory", row.name),
+                row.mean,
                 "24 samples were published",
             ),
             shared.as_ref(),
             NOT_PERFORMED,
         );
-        rows.push(vec![
-            format!("{kb}"),
-            ms.printed.to_owned(),
+        cells.push(vec![
+            row.name.to_owned(),
+            row.mean.printed.to_owned(),
             cell(shared.as_ref()),
             times(item.ratio),
             cell(private.as_ref()),
         ]);
         found.items.push(item);
     }
-    let (at_0, slope) = straight_line(&FORKS.map(|(kb, ms)| (kb, ms.value)));
+    let points: Vec<(f64, f64)> = (forks.iter())
+        .map(|row| (row.name.parse().expect("a size"), row.mean.value))
+        .collect();
+    let (at_0, slope) = straight_line(&points);
     for kind in ["shared", "private"] {
         let line = figures.line("fork-published", &with(kind));
         for (id, what, of, value) in [
@@ -108,7 +102,7 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
                 NOT_PERFORMED,
             );
             item.ratio = ratio(item.formula, item.measured.as_ref());
-            rows.push(vec![
+            cells.push(vec![
                 format!("{kind}: {what}"),
                 format!("{value:.1}, by formula"),
                 cell(of),
@@ -126,7 +120,7 @@ pub(super) fn fork(found: &mut Reproduction, figures: Figures<'_>) {
             slope * 1024.0
         )],
         columns: words(&["KB", "published, ms", "shared", "times", "private"]),
-        rows,
+        rows: cells,
     });
 }
 
@@ -141,55 +135,4 @@ fn bent(line: &LineReport) -> String {
         }
         _ => String::new(),
     }
-}
-
-pub(super) fn memory(found: &mut Reproduction, figures: Figures<'_>) {
-    let ends = [("33KB", 0_usize), ("4351KB", 1)];
-    let steps = [
-        (
-            "initialise",
-            "initialise shared memory",
-            [published(209.0, "209"), published(2779.0, "2779")],
-        ),
-        (
-            "allocate",
-            "allocate shared memory",
-            [published(72.0, "72"), published(13_827.0, "13827")],
-        ),
-    ];
-    let mut rows = Vec::new();
-    for (step, what, published) in steps {
-        for kind in ["sysv", "shared"] {
-            for (bytes, end) in ends {
-                let with = [("kind", kind), ("bytes", bytes)];
-                let measured = figures.typical("memory-published", &with, step);
-                let description = ItemDescription {
-                    id: format!("trams/memory/{step}/{kind}/{bytes}"),
-                    quantity: format!("{what}, {kind}, {bytes}"),
-                    unit: "ms",
-                    published: Some(published[end]),
-                    formula: None,
-                    note: "the least and the largest mean are printed, for the least and the largest size".to_owned(),
-                };
-                let item = item(description, measured, NOT_PERFORMED);
-                rows.push(vec![
-                    format!("{what}, {kind}, {bytes}"),
-                    published[end].printed.to_owned(),
-                    cell(measured),
-                    times(item.ratio),
-                ]);
-                found.items.push(item);
-            }
-        }
-    }
-    found.tables.push(Table {
-        title: "Shared memory".to_owned(),
-        text: vec![
-            "sysv: shmget and shmat, as then; shared: anonymous shared memory. Here allocating makes and maps it, and \
-             pages come when they are written first, which is part of initialising."
-                .to_owned(),
-        ],
-        columns: words(&["quantity", "published, ms", "here", "times"]),
-        rows,
-    });
 }
