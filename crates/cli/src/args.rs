@@ -50,6 +50,9 @@ pub enum Command {
     /// The second process of the experiment of `undertick reproduce slow-clock`
     #[command(hide = true, name = crate::reproduce::PARTNER)]
     ReproducePartner,
+    /// Records events in loops; recorded by `undertick reproduce trams`
+    #[command(hide = true, name = crate::reproduce::LOOPS)]
+    ReproduceLoops,
     /// Performs an experiment; recorded by `undertick run`
     #[command(hide = true, name = crate::experiment::DRIVER)]
     Driver(crate::experiment::DriverFiles),

@@ -129,6 +129,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Compare(compare) => compare::run(&compare),
         Command::Reproduce(what) => reproduce::run(&what),
         Command::ReproducePartner => reproduce::partner(),
+        Command::ReproduceLoops => reproduce::loops(),
         Command::Sql(sql) => sql::run(&sql),
         Command::Run(run) => experiment::run(&run),
         Command::Primitives(primitives) => experiment::primitives(&primitives),

@@ -9,6 +9,7 @@ use undertick_calibrate::zero_test::{self, Load};
 use undertick_experiment::{Experiment, Options, Outcome, linux};
 use undertick_format::read::Trace;
 use undertick_meter::interference::{self as meter, Disturbance, Mix};
+use undertick_meter::loops;
 use undertick_report::html;
 use undertick_report::reproduce::{Reproduction, render};
 use undertick_reproduce::interference::{MeteredRun, with_runs};
@@ -22,6 +23,8 @@ use crate::progress::Progress;
 
 /// The hidden command of the experiment's second process.
 pub const PARTNER: &str = "__reproduce-partner";
+/// The hidden command of the program that records events in loops.
+pub const LOOPS: &str = "__reproduce-loops";
 
 /// Reproduce published tables: as printed, by formula, simulated, measured here
 #[derive(Args)]
@@ -265,10 +268,21 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let waits =
         undertick_reproduce::trams::contended(&locks.experiment, &locks.outcome.performed, &trace)
             .map_err(Failure::machine)?;
+    let (choice, facts) = crate::recording::clock()?;
+    let scratch = output::scratch()?;
+    let loops = loops::measure(loops::Request {
+        command: crate::own_command(LOOPS),
+        choice,
+        facts,
+        trace: scratch.path().join("loops.ut"),
+        level: arguments.results.level()?,
+    })
+    .map_err(failure)?;
     let mut found = undertick_reproduce::trams::reproduction(
         &single.outcome.report,
         &locks.outcome.report,
         &waits,
+        &loops,
     );
     single.add_findings(&mut found);
     locks.add_findings(&mut found);
@@ -338,6 +352,12 @@ fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
 
 /// Number of columns: room for the widest table.
 const COLUMNS: usize = 132;
+
+/// Records events in loops.
+pub fn loops() -> Result<u8, Failure> {
+    loops::perform();
+    Ok(0)
+}
 
 /// Runs the experiment's second process.
 pub fn partner() -> Result<u8, Failure> {

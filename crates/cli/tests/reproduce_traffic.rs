@@ -128,6 +128,8 @@ fn contended(found: &Value) {
 pub fn trams(found: &Value, page: &str) {
     whole(found, "trams/");
     for (id, value, unit) in [
+        ("figure-2", 3.0, "us"),
+        ("figure-13", 9.0, "us"),
         ("record/constant", 3.0, "us"),
         ("record/variable", 3.5, "us"),
         ("record/both", 6.0, "us"),

@@ -7,6 +7,7 @@ use undertick_units::Estimate;
 
 mod conclusions;
 mod five;
+mod loops;
 mod memory;
 mod summaries;
 
@@ -54,9 +55,14 @@ fn with_repetitions(all: Vec<(String, String)>, run: Run) -> Vec<(String, String
 }
 
 /// Compares the published figures with those of a report of [`scripts`] and one of
-/// [`contended_scripts`].
+/// [`contended_scripts`], and the intervals between events in loops.
 #[must_use]
-pub fn reproduction(report: &Report, locks: &Report, contended: &[Contended]) -> Reproduction {
+pub fn reproduction(
+    report: &Report,
+    locks: &Report,
+    contended: &[Contended],
+    loops: &Report,
+) -> Reproduction {
     let mut found = Reproduction {
         schema_version: 1,
         source: "trams".to_owned(),
@@ -70,6 +76,7 @@ pub fn reproduction(report: &Report, locks: &Report, contended: &[Contended]) ->
         interrupted: false,
     };
     let figures = Figures(report);
+    loops::loops(&mut found, loops);
     single(&mut found, figures);
     five::wanted_by_five(&mut found, Figures(locks), contended);
     summaries::summaries(&mut found, figures);
@@ -151,8 +158,30 @@ fn single(found: &mut Reproduction, figures: Figures<'_>) {
         ]);
         found.items.push(item);
     }
+    let turn = figures
+        .typical("loop", &[], "10 000 turns of a loop")
+        .map(|e| undertick_estimate::scaled(e.clone(), 1e-4, "ns"));
+    let description = ItemDescription {
+        id: "trams/loop".to_owned(),
+        quantity: "a turn of a loop".to_owned(),
+        unit: "us",
+        published: None,
+        formula: None,
+        note: "not published by itself; here a ten thousandth of 10 000 turns, each a dependent multiply-add, because \
+               a turn alone is shorter than a step of the clock"
+            .to_owned(),
+    };
+    let item = item(description, turn.as_ref(), NOT_PERFORMED);
+    rows.push(vec![
+        item.quantity.clone(),
+        "–".to_owned(),
+        cell(turn.as_ref()),
+        interval(turn.as_ref()),
+        times(item.ratio),
+    ]);
+    found.items.push(item);
     found.tables.push(Table {
-        title: "Recorder, loops, clocks, locks".to_owned(),
+        title: "Recorder, a turn of a loop, clocks, locks".to_owned(),
         text: vec!["Locks spin and are free. times: published over measured.".to_owned()],
         columns: words(&["quantity", "published, us", "here", "interval", "times"]),
         rows,

@@ -109,6 +109,13 @@ fn found(gettimeofday: f64, event64: f64) -> Reproduction {
         &report(intervals, lines),
         &report(contended, Vec::new()),
         &locks,
+        &report(
+            vec![
+                interval("", &[], "", None, "straight, constant or variable", 18.0),
+                interval("", &[], "", None, "for, constant or variable", 20.0),
+            ],
+            Vec::new(),
+        ),
     )
 }
 
@@ -119,7 +126,8 @@ fn published_beside_measured() {
     let found = found(843.0, 25.0);
     for (id, published, measured, ratio) in [
         ("record/constant", 3.0, 0.015, 200.0),
-        ("loop", 4.5, 0.001, 4500.0),
+        ("figure-4", 6.0, 0.018, 6000.0 / 18.0),
+        ("figure-13", 9.0, 0.02, 450.0),
         ("clock/gettimeofday/median", 649.0, 0.843, 649.0 / 0.843),
         ("lock/alone", 35.0, 0.007, 5000.0),
         ("unlock/alone", 11.0, 0.001, 11_000.0),
@@ -138,6 +146,16 @@ fn published_beside_measured() {
         let is = item.ratio.expect("a ratio");
         assert!((is - ratio).abs() < 1e-9 * ratio, "{id}: {is}");
     }
+    let turn = item(&found, "trams/loop");
+    assert_eq!((turn.published, turn.ratio), (None, None));
+    assert!((turn.measured.as_ref().expect("measured").value - 0.001).abs() < 1e-12);
+    // Figures 2 to 13, three for each construct.
+    let figures = found
+        .items
+        .iter()
+        .filter(|item| item.id.starts_with("trams/figure-"));
+    assert_eq!(figures.count(), 12);
+    assert_eq!(found.plots.len(), 4);
     for item in &found.items {
         let reason = !item.note.is_empty();
         assert!(
