@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use undertick_clock::adjustable::{Overhead, on_same_cpu};
+use undertick_clock::cpus;
 use undertick_clock::slow::{SlowClock, SlowName};
 use undertick_estimate::slow::{Plan, Question};
 use undertick_format::input::{self, Kind};
@@ -179,13 +181,22 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
     let path = arguments.script.display();
     let text = input::text(&arguments.script, Kind::SCRIPT)?;
     let script = Script::parse(&text).map_err(|e| Failure::usage(format!("{path}:{e}")))?;
-    let clock = SlowClock::open(name).map_err(|e| {
+    let unavailable = |e: &dyn std::fmt::Display| {
         Failure::machine(format!(
             "the clock {} cannot be had here: {e}",
             arguments.clock
         ))
-    })?;
+    };
+    let clock = SlowClock::open(name).map_err(|e| unavailable(&e))?;
+    // The clock is on the first CPU, the loop on the last.
+    let cost = match name {
+        SlowName::Adjustable { tick_ns } => {
+            apart(tick_ns, script.blocks()).map_err(|e| unavailable(&e))?
+        }
+        _ => None,
+    };
     let request = Request {
+        beside_clock: cost.is_some(),
         script,
         clock: arguments.clock.clone(),
         estimator,
@@ -198,7 +209,10 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
         !stop.load(Ordering::Relaxed)
     });
     progress.done();
-    let document = result.map_err(Failure::machine)?;
+    let mut document = result.map_err(Failure::machine)?;
+    if let Some(cost) = &cost {
+        document.take_off_clock(cost);
+    }
     output::document(arguments.json, &document, || drawn(&document))?;
     if document.is_refused() {
         return Err(Failure::machine(
@@ -206,6 +220,17 @@ fn measured(arguments: &RunArguments) -> Result<u8, Failure> {
         ));
     }
     Ok(if document.interrupted { 130 } else { 0 })
+}
+
+/// Moves this thread to the last CPU, away from the adjustable clock; where there is one CPU,
+/// returns what the clock takes of it. The partner of a loop that waits would move with it, so such a
+/// loop stays where it is.
+fn apart(tick_ns: u64, waits: bool) -> std::io::Result<Option<Overhead>> {
+    match cpus::allowed()[..] {
+        [only] => on_same_cpu(tick_ns, only).map(Some),
+        [.., last] if !waits => cpus::pin(last).map(|()| None),
+        _ => Ok(None),
+    }
 }
 
 /// Returns the table of a run.

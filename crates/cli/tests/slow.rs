@@ -1,6 +1,8 @@
 //! `undertick slow`: plans compared with figures by hand; for live runs the tests check only
 //! invariants.
 
+use std::process::Command;
+
 use crate::support;
 
 use serde_json::Value;
@@ -115,6 +117,70 @@ fn a_run_adds_up() {
                 "{row}"
             );
         }
+    }
+}
+
+/// On one CPU the clock's own share is taken off the means; truth and error are of the loop beside its
+/// clock, so that they give the mean from which it was taken.
+#[test]
+fn a_clock_on_the_loops_cpu_is_taken_off() {
+    if Command::new("taskset").arg("--version").output().is_err() {
+        println!("skipped: no taskset here");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = script(&dir, SCRIPT);
+    let cpu = undertick_clock::cpus::allowed()[0].to_string();
+    let run = |cpus: &[&str]| -> Value {
+        let mut command = Command::new(if cpus.is_empty() {
+            env!("CARGO_BIN_EXE_undertick")
+        } else {
+            "taskset"
+        });
+        if !cpus.is_empty() {
+            command
+                .args(["-c", &cpu])
+                .arg(env!("CARGO_BIN_EXE_undertick"));
+        }
+        let words = "--clock adjustable:100us --estimator stepped --json";
+        let output = (command.args(["slow", "run", &path]).args(words.split(' ')))
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"))
+    };
+    let beside = run(&["one"]);
+    let share = beside["clock_share"].as_f64().unwrap();
+    assert!(share < 1.0 && share != 0.0, "{share}");
+    for row in beside["activities"].as_array().unwrap() {
+        let number = |key: &str| row[key].as_f64().unwrap();
+        let with = number("truth_ns") + number("error_ns");
+        let mean = row["mean"]["value"].as_f64().unwrap();
+        assert!(
+            (mean - with * (1.0 - share.max(0.0))).abs() < 1e-6 * with.abs(),
+            "{share}: {row}"
+        );
+        if row["refused"].is_string() {
+            continue;
+        }
+        let [lo, hi] = [0, 1].map(|bound| row["mean"]["interval"][bound].as_f64());
+        assert!(lo <= Some(mean) && Some(mean) <= hi, "{row}");
+    }
+    let findings = beside["findings"].to_string();
+    assert!(
+        findings.contains("which is taken off the means"),
+        "{findings}"
+    );
+    if undertick_clock::cpus::allowed().len() > 1 {
+        // The clock has its own CPU.
+        let apart = run(&[]);
+        assert!(apart["clock_share"].is_null(), "{apart}");
+        assert!(
+            !apart["findings"]
+                .to_string()
+                .contains("taken off the means"),
+            "{apart}"
+        );
     }
 }
 

@@ -120,12 +120,15 @@ impl SlowClock {
     /// The reason why the clock is not available here.
     pub fn open(name: SlowName) -> Result<Self, OpenError> {
         match name {
-            SlowName::Adjustable { tick_ns } => AdjustableClock::start(tick_ns, None)
-                .map(|clock| {
-                    let truth = Fine::best();
-                    Self::Adjustable(Adjustable { clock, truth })
-                })
-                .map_err(OpenError::NotStarted),
+            // A program that stays on another CPU loses nothing to the clock.
+            SlowName::Adjustable { tick_ns } => {
+                AdjustableClock::start(tick_ns, crate::cpus::allowed().first().copied())
+                    .map(|clock| {
+                        let truth = Fine::best();
+                        Self::Adjustable(Adjustable { clock, truth })
+                    })
+                    .map_err(OpenError::NotStarted)
+            }
             SlowName::Quantised { tick_ns, fine } => {
                 let fine = fine.unwrap_or_else(|| crate::best().clock);
                 Quantised::open(Fine::open(fine)?, tick_ns).map(Self::Quantised)

@@ -1,8 +1,9 @@
 //! The result of a slow run, in the form that other programs read.
 
 use serde::Serialize;
+use undertick_clock::adjustable::{Overhead, corrected_mean_ns};
 use undertick_estimate::slow::{ActivityResult, Independence};
-use undertick_units::Estimate;
+use undertick_units::{Estimate, Interval};
 
 /// The document of `undertick slow run`.
 #[derive(Clone, Debug, Serialize)]
@@ -33,6 +34,9 @@ pub struct Document {
     pub activities: Vec<ActivityRow>,
     /// The whole cycle.
     pub cycle: Option<ActivityRow>,
+    /// Share of the CPU that the clock itself took from the loop, and that is taken off the means;
+    /// `None` if it ran on another CPU, or takes nothing.
+    pub clock_share: Option<f64>,
     /// Standard deviation of the length of a cycle, ticks: bounds and best guess.
     pub jitter_ticks: Option<[f64; 3]>,
     /// What the reader must know.
@@ -114,6 +118,35 @@ impl ActivityRow {
 }
 
 impl Document {
+    /// Takes off what a clock on the loop's CPU took (Beilner 1988, "the clock itself may cost").
+    /// Truths and errors stay those of the loop as it ran, beside its clock.
+    pub fn take_off_clock(&mut self, cost: &Overhead) {
+        let without = |ns: f64, share: f64| corrected_mean_ns(ns, share.clamp(0.0, 1.0));
+        let (least, most) = (
+            cost.share - cost.share_spread,
+            cost.share + cost.share_spread,
+        );
+        for row in self.activities.iter_mut().chain(&mut self.cycle) {
+            let Some(value) = without(row.mean.value, cost.share) else {
+                row.refused =
+                    Some("the clock leaves nothing of its CPU: use a longer tick".to_owned());
+                continue;
+            };
+            row.mean.value = value;
+            let Interval { lo, hi } = row.mean.interval;
+            row.mean.interval = Interval {
+                lo: lo.and_then(|lo| without(lo, most)),
+                hi: hi.and_then(|hi| without(hi, least)),
+            };
+        }
+        self.clock_share = Some(cost.share);
+        self.findings.push(format!(
+            "the clock runs on the loop's CPU and takes {:.2} % of it, which is taken off the means; truth and error \
+             are of the loop beside its clock",
+            100.0 * cost.share
+        ));
+    }
+
     /// Whether an activity has no interval because the run was locked.
     #[must_use]
     pub fn is_refused(&self) -> bool {

@@ -21,6 +21,9 @@ pub struct Request {
     pub estimator: Estimator,
     /// Level of the intervals.
     pub level: f64,
+    /// Whether the clock runs on the loop's CPU. It then takes the CPU at each tick, so a cycle that
+    /// lost its CPU cannot be told from one that a tick fell into.
+    pub beside_clock: bool,
 }
 
 /// Why nothing could be measured.
@@ -66,7 +69,7 @@ pub fn run(
         script,
         clock,
         worker: Worker::new(&steps)?,
-        mark: if script.blocks() {
+        mark: if script.blocks() || request.beside_clock {
             None
         } else {
             Mark::of_this_thread()
@@ -84,6 +87,10 @@ pub fn run(
     document.why = why;
     if script.blocks() {
         let finding = "the loop gives its CPU away, so preempted cycles cannot be told from others";
+        document.findings.push(finding.to_owned());
+    }
+    if request.beside_clock {
+        let finding = "the clock takes the loop's CPU at each tick, so preempted cycles cannot be told from others";
         document.findings.push(finding.to_owned());
     }
     Ok(document)
@@ -154,6 +161,7 @@ impl<C: TickClock> Loop<'_, C> {
             interrupted: false,
             activities: Vec::new(),
             cycle: None,
+            clock_share: None,
             jitter_ticks: None,
             findings: Vec::new(),
         }
