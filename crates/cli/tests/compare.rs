@@ -247,7 +247,8 @@ fn for_a_time() {
         document(&output)["a"]["runs"].as_u64().unwrap()
     };
     assert_eq!(runs("1ms"), 2);
-    assert!(runs("3s") > 2);
+    // A run takes longer on a busy machine.
+    assert!(["3s", "12s", "48s"].into_iter().any(|time| runs(time) > 2));
 }
 
 /// A program that fails, records nothing or does not exist gives no figures, but the reason.

@@ -4,7 +4,7 @@
 use crate::support;
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -15,8 +15,10 @@ use undertick_convert::import::Source;
 
 /// Address space of a command.
 const MOST_BYTES: u64 = 4 << 30;
-/// A command that takes longer hangs.
-const LONGEST: Duration = Duration::from_secs(20);
+/// CPU time of a command; a busy machine may take much longer for it.
+const MOST_CPU_SECONDS: libc::rlim_t = 20;
+/// A command that takes longer waits for what never comes.
+const MOST_WALL: Duration = Duration::from_secs(300);
 /// Events of an imported trace.
 const EVENTS: &str = r#"[{"ph":"X","name":"work","ts":1,"dur":5,"pid":1,"tid":1},
     {"ph":"X","name":"work","ts":10,"dur":5,"pid":1,"tid":1},
@@ -34,14 +36,19 @@ fn bounded(dir: &Path, words: &[&str]) -> Output {
     // SAFETY: setrlimit is async-signal-safe, and its argument a live local.
     unsafe {
         command.pre_exec(|| {
-            let most = libc::rlimit {
-                rlim_cur: MOST_BYTES,
-                rlim_max: MOST_BYTES,
-            };
-            match libc::setrlimit(libc::RLIMIT_AS, &raw const most) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
+            for (what, most) in [
+                (libc::RLIMIT_AS, MOST_BYTES),
+                (libc::RLIMIT_CPU, MOST_CPU_SECONDS),
+            ] {
+                let most = libc::rlimit {
+                    rlim_cur: most,
+                    rlim_max: most,
+                };
+                if libc::setrlimit(what, &raw const most) != 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
             }
+            Ok(())
         });
     }
     let mut child = command.spawn().unwrap();
@@ -50,13 +57,18 @@ fn bounded(dir: &Path, words: &[&str]) -> Output {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if begin.elapsed() > LONGEST {
+        if begin.elapsed() > MOST_WALL {
             child.kill().unwrap();
             child.wait().unwrap();
-            panic!("{words:?} was not done after {LONGEST:?}");
+            panic!("{words:?} was not done after {MOST_WALL:?}");
         }
         std::thread::sleep(Duration::from_millis(5));
     };
+    // At the hard limit the kernel kills.
+    assert!(
+        ![Some(libc::SIGXCPU), Some(libc::SIGKILL)].contains(&status.signal()),
+        "{words:?} took {MOST_CPU_SECONDS} s of CPU time"
+    );
     Output {
         status,
         stdout: fs::read(out).unwrap(),

@@ -15,6 +15,7 @@
 //! that cannot report interrupts leaves them without evidence. Neither the read cost of the clock
 //! nor the cost of stepping is taken off the values.
 
+mod bulk;
 mod evidence;
 mod quantum;
 mod read;

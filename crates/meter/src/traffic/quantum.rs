@@ -13,8 +13,9 @@ use undertick_experiment::{Ended, Experiment, ExperimentError, Performed, Repeti
 use undertick_format::read::Trace;
 use undertick_units::Estimate;
 
+use super::bulk::median;
 use super::read::Stamp;
-use super::table::{Scale, median};
+use super::table::Scale;
 use super::turns::over;
 
 /// What the quantum of one process of a setting costs that runs out.

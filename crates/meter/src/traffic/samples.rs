@@ -1,10 +1,10 @@
 //! Single samples of a step, the causes of those far over the median, and how many of a lock found
 //! it taken.
 
+use super::bulk::median;
 use super::evidence::Cause;
 use super::read::Recorded;
 use super::read::Stamp;
-use super::table::median;
 use super::table::{Scale, values};
 use undertick_experiment::Mark;
 use undertick_experiment::script::{Plan, Verb};

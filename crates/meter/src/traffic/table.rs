@@ -6,13 +6,10 @@ use undertick_experiment::script::{Plan, Policy, Setting, Verb, Words as _};
 use undertick_experiment::{Mark, Repetition};
 use undertick_format::manifest::Manifest;
 
+use super::bulk::{Bulk, CLOCK_STEPS, SCATTERS, TIMES, median};
 use super::evidence::{By, CAUSES, Cause, Disturbances, Evidence, vector};
 use super::read::{Recorded, Stamp};
 
-/// A value is out of place if it is at least this many times its step's median,
-const TIMES: f64 = 1.5;
-/// and also this many steps of the clock over it.
-const CLOCK_STEPS: f64 = 5.0;
 /// Maximum distance of two kernel rows about one switch, ns.
 const APART_NS: f64 = 2_000.0;
 /// A disturbance in this share of a step's values is part of the step.
@@ -237,7 +234,7 @@ fn rule(one_cpu: bool, scale: &Scale) -> String {
         }
     };
     format!(
-        "{which} if it is over {TIMES} times its step's median in this repetition and at least {CLOCK_STEPS} steps of the clock ({}) above it.",
+        "{which} if it is over {TIMES} times its step's median in this repetition, at least {CLOCK_STEPS} steps of the clock ({}) above it, and above it by {SCATTERS} times the scatter of the middle half of its values.",
         figures::duration(CLOCK_STEPS * scale.step_ticks * scale.ns_per_tick)
     )
 }
@@ -301,18 +298,13 @@ impl OfStep<'_> {
     /// The number of values, and those out of place.
     fn out_of_place(&self, ticks: &[Option<i64>]) -> (u64, Vec<(usize, Marked)>) {
         let there: Vec<i64> = ticks.iter().flatten().copied().collect();
-        let Some(median) = median(&there) else {
+        let Some(bulk) = Bulk::from_ticks(&there, self.scale.step_ticks) else {
             return (0, Vec::new());
-        };
-        let least_over = CLOCK_STEPS * self.scale.step_ticks;
-        let is_out = |ticks: i64| {
-            let ticks = ticks as f64;
-            ticks > TIMES * median && ticks - median >= least_over
         };
         let (mut out, mut usual, mut order) = (Vec::new(), Vec::new(), Vec::new());
         for (pass, (value, ticks)) in self.values.iter().zip(ticks).enumerate() {
             match ticks {
-                Some(t) if is_out(*t) => out.push((pass, *t, self.found(value.start, *t))),
+                Some(t) if bulk.is_out(*t) => out.push((pass, *t, self.found(value.start, *t))),
                 Some(t) => {
                     usual.push(self.found(value.start, *t));
                     order.extend(value.next.map(|(_, after)| after));
@@ -323,8 +315,8 @@ impl OfStep<'_> {
         let usual = Usual::from_disturbances(&usual);
         let order = most_often(&order);
         let marks = out.into_iter().map(|(pass, ticks, found)| {
-            let over_ns = (ticks as f64 - median) * self.scale.ns_per_tick;
-            let mut mark = self.mark(pass, ticks, over_ns, usual.explain(&found, least_over));
+            let over_ns = bulk.over(ticks) * self.scale.ns_per_tick;
+            let mut mark = self.mark(pass, ticks, over_ns, usual.explain(&found, bulk.least_over));
             let after = self.values[pass].next.map(|(_, after)| after);
             if mark.cause == NO_EVIDENCE && self.one_cpu && after != order {
                 mark.cause = ORDER.to_owned();
@@ -485,17 +477,5 @@ impl Usual {
         });
         // Returns the first of equals: `max_by_key` would return the last.
         each.reduce(|best, one| if one.over > best.over { one } else { best })
-    }
-}
-
-/// The median; for an even number, the mean of the two middle values.
-pub(super) fn median(values: &[i64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
-    let n = sorted.len();
-    let upper = *sorted.get(n / 2)?;
-    match n % 2 {
-        1 => Some(upper as f64),
-        _ => Some((sorted[n / 2 - 1] as f64 + upper as f64) / 2.0),
     }
 }

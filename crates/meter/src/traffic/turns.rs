@@ -7,7 +7,8 @@ use undertick_experiment::{Ended, Experiment, ExperimentError, Mark, Performed, 
 use undertick_format::read::Trace;
 use undertick_units::Estimate;
 
-use super::table::{Scale, Value, median, values};
+use super::bulk::median;
+use super::table::{Scale, Value, values};
 
 /// The duration of one step of one setting until the next stamp, with its null step taken off.
 #[derive(Clone, Debug, PartialEq)]
