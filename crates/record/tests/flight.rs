@@ -275,7 +275,7 @@ fn a_signal_makes_a_numbered_snapshot() {
                 }
             })
         });
-        cells.wait_for(0, 1000);
+        (0..2).for_each(|t| cells.wait_for(4 * t, 1000));
         for number in 1..=3 {
             let before = cells.written(2);
             // SAFETY: to ourselves; the recorder has listened since before it began.

@@ -1,4 +1,7 @@
-//! Verdicts: whether a printed figure follows from what the source says it follows from.
+//! Verdicts: whether a printed figure follows from what the source says it follows from, and whether
+//! a simulated one agrees with it.
+
+use undertick_units::{Estimate, Interval};
 
 /// Whether a printed figure is the computed one, within what it was rounded to. `half_digit` is half
 /// of the last digit that is printed, or what else the print may be off by.
@@ -23,9 +26,48 @@ pub(super) fn verdict(
     }
 }
 
+/// The verdict on a simulated figure beside a published one that would scatter by `scatter` if it
+/// were measured again: whether the interval, widened by that, holds the published one.
+pub(super) fn beside(published: f64, simulated: &Estimate, scatter: f64, unit: &str) -> String {
+    let Interval { lo, hi } = simulated.interval;
+    let (lo, hi) = (
+        lo.unwrap_or(simulated.value).min(simulated.value) - scatter,
+        hi.unwrap_or(simulated.value).max(simulated.value) + scatter,
+    );
+    let scatters = format!("the published one scatters by {scatter:.2}{unit}");
+    match lo <= published && published <= hi {
+        true => format!("agrees: {scatters}"),
+        false => format!(
+            "does not agree: {:+.2}{unit} from the published one, and {scatters}",
+            simulated.value - published
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::verdict;
+    use undertick_units::{Estimate, Interval};
+
+    use super::{beside, verdict};
+
+    #[test]
+    fn a_simulated_figure_agrees_within_the_scatter_of_the_published_one() {
+        let of = |value, lo, hi| Estimate {
+            interval: Interval { lo, hi },
+            ..crate::compared::bare(value, "1", "of the test", 1)
+        };
+        // From 1.10 to 1.30, widened by 0.10: from 1.00 to 1.40.
+        let said = |published| beside(published, &of(1.2, Some(1.1), Some(1.3)), 0.1, "");
+        assert_eq!(said(1.01), "agrees: the published one scatters by 0.10");
+        assert_eq!(said(1.39), "agrees: the published one scatters by 0.10");
+        assert_eq!(
+            said(0.99),
+            "does not agree: +0.21 from the published one, and the published one scatters by 0.10"
+        );
+        assert!(said(1.41).starts_with("does not agree: -0.21"));
+        assert!(beside(1.29, &of(1.2, None, None), 0.1, "").starts_with("agrees"));
+        assert!(beside(1.31, &of(1.2, None, None), 0.1, "").starts_with("does not"));
+    }
 
     #[test]
     fn a_figure_agrees_within_half_of_its_last_digit() {

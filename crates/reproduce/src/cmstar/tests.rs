@@ -54,12 +54,21 @@ fn published_figures_come_out() {
         assert!(more < fewer + 20.0, "{pairs}: {fewer} then {more}");
     }
     within(&found, "call-slope/1", CALL_US_PER_WORD, 0.05);
-    let mut sides = 0;
+    let (mut sides, mut agree) = (0, 0);
     for test in ZERO_TESTS {
         let method = if test.method == 1 { "I" } else { "II" };
         let id = format!("zero/{method}/{}/{}", test.os, test.routine.name());
         let k = value(&found, &format!("{id}/k"));
         sides += usize::from((k > 1.0) == (test.k > 1.0));
+        let note = &item(&found, &format!("{id}/k")).note;
+        let is_near = (k / test.k - 1.0).abs() < 0.09;
+        assert!(!is_near || note.starts_with("agrees"), "{id}: {k}: {note}");
+        let is_far = (k / test.k - 1.0).abs() > 0.25;
+        assert!(
+            !is_far || note.starts_with("does not agree"),
+            "{id}: {k}: {note}"
+        );
+        agree += usize::from(note.starts_with("agrees"));
         let mean = value(&found, &format!("{id}/mean"));
         assert!(mean.abs() < 7.0, "{id}: {mean}");
         let chosen = value(&found, &format!("{id}/chosen/k"));
@@ -73,6 +82,12 @@ fn published_figures_come_out() {
         }
     }
     assert!(sides >= 7, "{sides} of 8");
+    let said = format!("Zero tests: {agree} of 8 k agree within 9 %");
+    assert!(
+        found.findings.iter().any(|f| f.contains(&said)),
+        "{said}: {:?}",
+        found.findings
+    );
     // What a text says of the rate is what was simulated.
     let title = "One clock for many processors (Medusa)";
     let text = &found.plots.iter().find(|p| p.title == title).unwrap().text[0];
