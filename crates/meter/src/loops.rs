@@ -58,8 +58,14 @@ pub fn name(construct: &str, argument: &str) -> String {
     format!("{construct}, {argument}")
 }
 
-/// Records the loops, and analyses the intervals between their events; each is an interval of the
-/// report with the cell's [`name`].
+/// The name of the interval between the events of a cell, in the report of [`measure`].
+#[must_use]
+pub fn interval_name(construct: &str, argument: &str) -> String {
+    format!("{} (period)", name(construct, argument))
+}
+
+/// Records the loops, and analyses the intervals between their events; each cell has the interval
+/// of its [`interval_name`].
 ///
 /// # Errors
 /// The program could not be recorded, or its trace cannot be analysed.

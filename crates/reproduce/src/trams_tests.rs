@@ -111,8 +111,22 @@ fn found(gettimeofday: f64, event64: f64) -> Reproduction {
         &locks,
         &report(
             vec![
-                interval("", &[], "", None, "straight, constant or variable", 18.0),
-                interval("", &[], "", None, "for, constant or variable", 20.0),
+                interval(
+                    "",
+                    &[],
+                    "",
+                    None,
+                    "straight, constant or variable (period)",
+                    18.0,
+                ),
+                interval(
+                    "",
+                    &[],
+                    "",
+                    None,
+                    "for, constant or variable (period)",
+                    20.0,
+                ),
             ],
             Vec::new(),
         ),

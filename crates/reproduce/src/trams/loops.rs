@@ -2,7 +2,7 @@
 //! loops, each with three arguments.
 
 use undertick_document::{IntervalReport, Report};
-use undertick_meter::loops::{ARGUMENTS, CONSTRUCTS, name};
+use undertick_meter::loops::{ARGUMENTS, CONSTRUCTS, interval_name, name};
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
 use undertick_report::reproduce::{Reproduction, Table};
 
@@ -29,7 +29,8 @@ pub(super) fn loops(found: &mut Reproduction, report: &Report) {
             let figure = FIRST_FIGURE + c * ARGUMENTS.len() + a;
             let published = if c == 0 { STRAIGHT[a] } else { LOOPS };
             let name = name(construct, argument);
-            let interval = report.intervals.iter().find(|i| i.name == name);
+            let wanted = interval_name(construct, argument);
+            let interval = report.intervals.iter().find(|i| i.name == wanted);
             rows.push(row(found, (figure, &name), published, interval));
             curves.extend(interval.map(|interval| histogram(argument, interval)));
         }
