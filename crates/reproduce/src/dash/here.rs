@@ -185,13 +185,13 @@ impl Here {
         )];
         let right = |sd: fn(&Measured) -> f64| {
             (ordered.iter())
-                .filter(|m| holds(&m.observed.interval, sd(m)))
+                .filter(|m| holds(&m.error_spread.interval, sd(m)))
                 .count()
         };
         findings.push(format!(
-            "the standard deviation observed over the repetitions has an interval at {:.0} % that holds the one by \
-             (11), with the dependence measured, in {} of {n} intervals, and the one by (10a), for independent counts, \
-             in {}",
+            "the standard deviation of the error over the repetitions has an interval at {:.0} % that holds the one \
+             predicted by (11), with the dependence measured, in {} of {n} intervals, and the one by (10a), for \
+             independent counts, in {}; what the true means differ by is in the observed one alone",
             100.0 * level,
             right(|m| m.modelled),
             right(|m| m.predicted)
