@@ -6,12 +6,13 @@ use undertick_report::reproduce::{Reproduction, Table};
 use undertick_units::Estimate;
 
 mod conclusions;
+mod contended;
 mod five;
 mod loops;
 mod memory;
 mod summaries;
 
-pub use five::{Contended, contended};
+pub use contended::{Contended, contended};
 use undertick_experiment::primitives;
 
 use super::Run;
@@ -41,7 +42,7 @@ pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
 /// The scripts to perform with kernel evidence: locks for which several processes contend.
 #[must_use]
 pub fn contended_scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
-    with_repetitions(five::scripts(cpus), run)
+    with_repetitions(contended::scripts(cpus), run)
 }
 
 fn with_repetitions(all: Vec<(String, String)>, run: Run) -> Vec<(String, String)> {

@@ -3,7 +3,8 @@
 use undertick_report::reproduce::Item;
 
 use super::super::invented::{interval, line, report};
-use super::five::{CONTENDED, two_modes};
+use super::contended::CONTENDED;
+use super::five::two_modes;
 use super::*;
 use undertick_experiment::Experiment;
 use undertick_meter::traffic::{Anomaly, Cause, Samples};

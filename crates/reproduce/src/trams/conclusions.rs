@@ -2,7 +2,8 @@
 
 use undertick_report::reproduce::Item;
 
-use super::five::{CONTENDED, Contended, two_modes};
+use super::contended::{CONTENDED, Contended};
+use super::five::two_modes;
 use crate::compared::{ns_of, times};
 
 /// The published conclusions in the light of these figures.
