@@ -29,6 +29,14 @@ fn whole(found: &Value, source: &str) {
         let is_above_0 = value > 0.0 && measured["interval"][0].as_f64().is_none_or(|lo| lo > 0.0);
         assert!(is_above_0 || item["ratio"].is_null(), "{item}");
         if let (Some(published), true) = (item["published"].as_f64(), is_above_0) {
+            // What is over 10 000 times faster is other work.
+            if published / value > 1e4 {
+                assert!(
+                    item["ratio"].is_null() && note.contains("other work"),
+                    "{item}"
+                );
+                continue;
+            }
             let ratio = item["ratio"].as_f64().unwrap();
             assert!((ratio * value / published - 1.0).abs() < 1e-9, "{item}");
         }

@@ -218,6 +218,9 @@ pub(super) fn item(
     if measured.is_none() {
         notes.push(missing.to_owned());
     }
+    if quotient(value, measured.as_ref()).is_some_and(|times| times > MOST_TIMES) {
+        notes.push("over 10 000 times faster: other work than then".to_owned());
+    }
     Item {
         id: description.id,
         quantity: description.quantity,
@@ -231,9 +234,17 @@ pub(super) fn item(
     }
 }
 
+/// A machine of today does no more than this times the work of one of these sources: what seems
+/// faster is other work.
+const MOST_TIMES: f64 = 1e4;
+
 /// Published over measured: how many times faster it is on this machine; `None` where the measured
-/// figure may as well be 0.
+/// figure may as well be 0, or is that of other work.
 pub(super) fn ratio(published: Option<f64>, measured: Option<&Estimate>) -> Option<f64> {
+    quotient(published, measured).filter(|times| *times <= MOST_TIMES)
+}
+
+fn quotient(published: Option<f64>, measured: Option<&Estimate>) -> Option<f64> {
     let (published, measured) = (published?, measured?);
     let is_above_0 = measured.value > 0.0 && measured.interval.lo.is_none_or(|lo| lo > 0.0);
     is_above_0.then(|| published / measured.value)
@@ -281,13 +292,17 @@ mod tests {
     fn what_may_as_well_be_0_is_no_denominator() {
         let measured = |interval| undertick_units::Estimate {
             interval,
-            ..bare(2e-6, "us", "of the test", 1)
+            ..bare(2e-3, "us", "of the test", 1)
         };
         let of = |interval| ratio(Some(10.0), Some(&measured(interval)));
+        // What is over 10 000 times faster is other work.
+        let around = measured(Interval::new(1e-6, 1.0));
+        assert_eq!(ratio(Some(20.0), Some(&around)), Some(1e4));
+        assert_eq!(ratio(Some(21.0), Some(&around)), None);
         assert_eq!(of(Interval::new(0.0, 1.0)), None);
         assert_eq!(of(Interval::new(-1.0, 1.0)), None);
-        assert_eq!(of(Interval::new(1e-6, 1.0)), Some(5e6));
-        assert_eq!(of(Interval { lo: None, hi: None }), Some(5e6));
+        assert_eq!(of(Interval::new(1e-6, 1.0)), Some(5e3));
+        assert_eq!(of(Interval { lo: None, hi: None }), Some(5e3));
         assert_eq!(ratio(None, Some(&measured(Interval::new(1e-6, 1.0)))), None);
     }
 }

@@ -50,15 +50,14 @@ fn ran_out(script: &str, process: &str, switch: f64, count: u64) -> RanOut {
 /// A wakeup in the published order takes 1 us; `block` is the time to give the processor away, us.
 fn invented(block_us: f64) -> (Report, Orders) {
     let small = |name, ns| interval("events", &SAME, "A", Some(1), name, ns);
-    let two = |n, ns| interval(TWO_CPUS, &SAME, "B", Some(n), "notify", ns);
+    let two = |n, ns| interval(TWO_CPUS, &SAME, "A", Some(n), "notify", ns);
     let intervals = vec![
         interval(ONE_CPU, &FUTEX, "A", Some(1), "wakeup B", 1.0),
         small("wait for nothing", 23.0),
         small("notify nobody", 50.0),
         small("add event", 25.0),
         small("delete event", 47.0),
-        two(8, 40.0),
-        two(13, 60.0),
+        two(11, 2000.0),
         interval("calls", &[], "caller", Some(5), "call sched_yield", 200.0),
     ];
     let of = |backend, policy| [("backend", backend), ("policy", policy)];
@@ -127,6 +126,7 @@ fn published_beside_measured() {
     near("traffic/quantum/run-out/default/B", 1511.0, 3.0);
     near("traffic/block-wakeup/futex/same-cpu", 2000.0, 6.0);
     near("traffic/add-wait-notify/futex/same-cpu", 1800.0, 3.525);
+    near("traffic/notify-nobody/futex/other-cpu", 237.0, 0.05);
     near("traffic/notify/a-waiter/futex", 100.0, 0.5);
     let both = item(&found, "traffic/block-wakeup/futex/same-cpu");
     assert_eq!(both.formula, Some(2288.0));
@@ -134,12 +134,6 @@ fn published_beside_measured() {
         item(&found, "traffic/wakeup/futex/same-cpu")
             .note
             .contains("879..911")
-    );
-    let hull = item(&found, "traffic/notify-nobody/futex/other-cpu");
-    let within = &hull.measured.as_ref().expect("measured").interval;
-    // 40 and 60 ns, each within 10 %.
-    assert!(
-        (within.lo.unwrap() - 0.036).abs() < 1e-12 && (within.hi.unwrap() - 0.066).abs() < 1e-12
     );
 }
 

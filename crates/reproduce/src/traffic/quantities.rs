@@ -27,9 +27,9 @@ pub(super) struct Quantity {
 
 /// Where a quantity is found.
 pub(super) enum Source {
-    /// On one CPU the step of that name in a separate loop, with the clock read around it, because
-    /// it is shorter there than the clock's step; on two CPUs these steps.
-    Small(&'static str, &'static [(&'static str, u32)]),
+    /// The step of that name in a separate loop, with the clock read around it: the stamps between
+    /// the steps of the script are too coarse for it, wherever the other process is.
+    Small(&'static str),
     /// On one CPU these steps where the process itself goes on, as in the memo; on two CPUs the
     /// same steps unchanged.
     Kept(&'static [(&'static str, u32)]),
@@ -43,7 +43,7 @@ pub(super) enum Source {
     Sum(&'static [Source]),
 }
 
-const SMALL: &str = "on one CPU in a loop of its own";
+const SMALL: &str = "in a loop of its own";
 const WAITING: Source = Source::Given(&[("B", 10)], &["B 10 wait to A 6"]);
 const NOTIFYING: Source = Source::Kept(NOTIFIES);
 /// The wakeups of a process that waits.
@@ -92,7 +92,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         what: "wait for nothing",
         published: Some(published(230.0, "230")),
         formula: None,
-        source: Source::Small("wait for nothing", &[("B", 16)]),
+        source: Source::Small("wait for nothing"),
         note: SMALL,
     },
     Quantity {
@@ -100,7 +100,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         what: "notify nobody",
         published: Some(published(237.0, "237")),
         formula: Some(NOTIFY.value),
-        source: Source::Small("notify nobody", &[("B", 8), ("B", 13)]),
+        source: Source::Small("notify nobody"),
         note: SMALL,
     },
     Quantity {
@@ -108,7 +108,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         what: "add an event",
         published: Some(ADD),
         formula: None,
-        source: Source::Small("add event", &[("B", 9), ("B", 14)]),
+        source: Source::Small("add event"),
         note: SMALL,
     },
     Quantity {
@@ -116,7 +116,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         what: "delete an event",
         published: Some(published(235.0, "235")),
         formula: None,
-        source: Source::Small("delete event", &[("B", 15)]),
+        source: Source::Small("delete event"),
         note: SMALL,
     },
     Quantity {
@@ -140,7 +140,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         what: "add an event, wait for it, notify",
         published: Some(published(1800.0, "about 1.8 ms, in us: 1800")),
         formula: Some(ADD.value + WAIT.value + NOTIFY.value + A_WAITER.value),
-        source: Source::Sum(&[Source::Small("add event", &[("B", 9)]), WAITING, NOTIFYING]),
+        source: Source::Sum(&[Source::Small("add event"), WAITING, NOTIFYING]),
         note: "a sum of three figures, as published",
     },
 ];
@@ -164,10 +164,8 @@ impl Source {
             Self::Given(steps, _) if placement.script == ONE_CPU => {
                 turned(steps, |turn| &turn.given)
             }
-            Self::Small(name, _) if placement.script == ONE_CPU => {
-                figures.typical("events", &with, name).cloned()
-            }
-            Self::Small(_, steps) | Self::Kept(steps) => {
+            Self::Small(name) => figures.typical("events", &with, name).cloned(),
+            Self::Kept(steps) => {
                 let found: Vec<&Estimate> = (steps.iter())
                     .filter_map(|(process, n)| figures.step(placement.script, &with, process, *n))
                     .collect();

@@ -5,6 +5,7 @@ use undertick_report::reproduce::Item;
 use super::contended::{CONTENDED, Contended};
 use super::five::two_modes;
 use crate::compared::{ns_of, times};
+use undertick_units::Estimate;
 
 /// The published conclusions in the light of these figures.
 pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String> {
@@ -25,9 +26,12 @@ pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String
         let spin = (contended.iter()).find(|c| c.script == CONTENDED && c.kind == "spin");
         findings.push(grain(both, turn, spin, value("fork/0")));
     }
-    if let (Some(shared), Some(private)) = (value("fork/slope/shared"), value("fork/slope/private"))
-    {
-        findings.push(forks(shared / 1e3, private / 1e3));
+    let slope = |kind: &str| {
+        let id = format!("trams/fork/slope/{kind}");
+        items.iter().find(|item| item.id == id)?.measured.as_ref()
+    };
+    if let (Some(shared), Some(private)) = (slope("shared"), slope("private")) {
+        findings.push(forks(shared, private));
     }
     findings.extend(contended.iter().filter_map(two_modes));
     findings
@@ -110,15 +114,21 @@ pub(super) fn grain(
     text
 }
 
-/// Does the time of fork still grow with shared memory? Slopes in us per MiB.
-fn forks(shared: f64, private: f64) -> String {
-    let verdict = if shared < private / 2.0 {
+/// Does the time of fork still grow with shared memory? Slopes in ms per MiB.
+fn forks(shared: &Estimate, private: &Estimate) -> String {
+    let verdict = if shared.value < private.value / 2.0 {
         "no longer: the kernel leaves the page tables of shared memory to be filled when they are needed"
     } else {
         "yes"
     };
+    let grows = |slope: &Estimate| match slope.interval.lo {
+        Some(lo) if lo > 0.0 => format!("{:.1} us a MiB", slope.value * 1e3),
+        _ => "nothing that can be told from 0".to_owned(),
+    };
     format!(
-        "Does fork still grow with shared memory (66.7 ms a MiB by the published points)? Here by {shared:.1} us a MiB of \
-         shared and {private:.1} us a MiB of private memory: {verdict}."
+        "Does fork still grow with shared memory (66.7 ms a MiB by the published points)? Here by {} of shared and by {} \
+         of private memory: {verdict}.",
+        grows(shared),
+        grows(private)
     )
 }
