@@ -145,6 +145,10 @@ mod tests {
             (0, HOLD),
             (0, UNLOCK),
             (0, AWAY),
+            (1, LOCK), // free: A has released it
+            (1, HOLD),
+            (1, UNLOCK),
+            (1, AWAY),
             (1, None),
             (0, LOCK), // free
             (0, HOLD),
