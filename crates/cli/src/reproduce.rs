@@ -32,7 +32,7 @@ pub const LOOPS: &str = "__reproduce-loops";
     after_help = "Examples:\n  undertick reproduce traffic --html traffic.html\n  \
     undertick reproduce slow-clock --quick --json | jq '.items[] | {id, published, formula}'\n\n\
     On two CPUs cmstar simulates for three minutes (--quick: half a minute). slow-clock runs an experiment of one \
-    minute (--quick: two seconds); traffic, trams and interference run ones of 15 to 50 seconds. Ctrl-C ends it and \
+    minute (--quick: two seconds); traffic, trams and interference run ones of 10 to 50 seconds. Ctrl-C ends it and \
     reports the complete repetitions."
 )]
 pub struct Reproduce {
