@@ -59,7 +59,7 @@ pub fn measure() -> Result<(), String> {
         Row {
             what: "a turn with a mutex of two users, us",
             theirs: "mutex 0 0".to_owned(),
-            as_ours: "mutex 200 400".to_owned(),
+            as_ours: "mutex 2000 200".to_owned(),
             number: 1,
             script: "rivals",
             name: "(pass)",
