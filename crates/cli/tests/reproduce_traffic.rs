@@ -127,7 +127,7 @@ fn contended(found: &Value) {
     for kind in ["spin", "pthread-spin", "ticket", "pthread"] {
         let taken = &item(found, &format!("trams/five/taken/{kind}"))["measured"]["value"];
         let taken = taken.as_f64().unwrap();
-        // Ticket locks are handed on in order: who wants one finds it taken.
+        // Ticket locks are handed on in order: a process that wants one finds it taken.
         let least = if kind == "ticket" { 0.5 } else { 0.0 };
         assert!(taken > least && taken <= 1.0, "{kind}: {taken}");
     }

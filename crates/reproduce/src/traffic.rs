@@ -80,7 +80,7 @@ const PLACEMENTS: [Placement; 2] = [
         script: ONE_CPU,
         policy: Some(ORDERED),
         place: "same cpu as A",
-        title: "The script on one CPU, in the published order: who wakes another keeps the CPU",
+        title: "The script on one CPU, in the published order: the waker keeps the CPU",
     },
     Placement {
         id: "other-cpu",
@@ -378,7 +378,7 @@ fn regimes(found: &mut Reproduction, here: Here<'_>) {
         "takes, with the switch",
     ];
     found.tables.push(Table {
-        title: "The script on one CPU with the default policy: who runs after a wakeup".to_owned(),
+        title: "The script on one CPU with the default policy: which process runs after a wakeup".to_owned(),
         text: vec![
             "All wakeups of a process that waits. Where it runs before its waker goes on, the time of the wakeup \
              lasts until it runs and contains the switch."

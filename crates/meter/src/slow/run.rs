@@ -22,7 +22,7 @@ pub struct Request {
     /// Level of the intervals.
     pub level: f64,
     /// Whether the clock runs on the loop's CPU. It then takes the CPU at each tick, so a cycle that
-    /// lost its CPU cannot be told from one that a tick fell into.
+    /// lost its CPU cannot be distinguished from one that a tick fell into.
     pub beside_clock: bool,
 }
 
@@ -90,7 +90,7 @@ pub fn run(
         document.findings.push(finding.to_owned());
     }
     if request.beside_clock {
-        let finding = "the clock takes the loop's CPU at each tick, so preempted cycles cannot be told from others";
+        let finding = "the clock takes the loop's CPU at each tick, so preempted cycles cannot be distinguished from others";
         document.findings.push(finding.to_owned());
     }
     Ok(document)

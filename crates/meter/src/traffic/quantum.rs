@@ -150,7 +150,7 @@ mod tests {
     }
 
     impl Made {
-        /// Runs a process for so many whole steps and a part of one.
+        /// Runs a process for that many whole steps and a part of one.
         fn runs(&mut self, process: usize, steps: usize, part: i64) {
             self.now += self.left[process];
             for _ in 0..steps {

@@ -119,7 +119,7 @@ pub(super) fn add(found: &mut Reproduction, here: Here<'_>) {
     let yielded = [
         (
             "yield-oneself",
-            "offer the CPU, with nobody who takes it",
+            "offer the CPU, with no other process to take it",
             "calls",
             "call sched_yield",
             "one sched_yield",

@@ -123,7 +123,7 @@ fn forks(shared: &Estimate, private: &Estimate) -> String {
     };
     let grows = |slope: &Estimate| match slope.interval.lo {
         Some(lo) if lo > 0.0 => format!("{:.1} us a MiB", slope.value * 1e3),
-        _ => "nothing that can be told from 0".to_owned(),
+        _ => "nothing that can be distinguished from 0".to_owned(),
     };
     format!(
         "Does fork still grow with shared memory (66.7 ms a MiB by the published points)? Here by {} of shared and by {} \
