@@ -18,7 +18,7 @@ use crate::Run;
 use undertick_experiment::jobs::Stopped;
 
 /// Mean durations of a phase of the load, ms: from shorter than a reading to much longer.
-const PHASES_MS: [f64; 8] = [0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
+const PHASES_MS: [f64; 9] = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
 /// Number of Cms that read while the load is on.
 const LOAD: usize = 24;
 /// Numbers of Cms in the study of scale, ten in each cluster.
@@ -70,9 +70,14 @@ enum Player {
     Measured(Vec<Reading>),
     /// Takes pairs of readings repeatedly: a clock process.
     Sampler(Vec<Reading>),
-    /// Reads while the load is on.
-    Load(Arc<Phases>),
+    /// Refers to the clock's low word while the load is on, with the local work of a reading between
+    /// two references; whether it did that work. A load of whole readings could not change within
+    /// one.
+    Load(Arc<Phases>, bool),
 }
+
+/// Local work between two references of the load, about as in a 4-Read, ns.
+const BETWEEN_NS: u64 = 100_000;
 
 /// Work between two measurements, and between two pairs of the clock process, ns.
 const PAUSE_NS: u64 = 400_000;
@@ -95,8 +100,18 @@ impl Program for Player {
         match self {
             Self::Measured(all) => keep(all, 4),
             Self::Sampler(all) => keep(all, 2),
-            Self::Load(phases) => match phases.at(told.now) {
-                (true, _) => read,
+            Self::Load(phases, has_worked) => match phases.at(told.now) {
+                (true, _) if *has_worked => {
+                    *has_worked = false;
+                    Act::Fetch {
+                        clock: ClockId(0),
+                        word: 0,
+                    }
+                }
+                (true, _) => {
+                    *has_worked = true;
+                    Act::Work { ns: BETWEEN_NS }
+                }
                 (false, until) => Act::SleepUntil { until },
             },
         }
@@ -113,7 +128,7 @@ fn factors(parameters: &Parameters, mean_ms: f64, length: Moment, seed: u64) -> 
     let beside = machine.start(places[1], Moment::START, Player::Sampler(Vec::new()));
     for (i, place) in places[2..].iter().enumerate() {
         let at = Moment::from_us(97 * i as u64);
-        machine.start(*place, at, Player::Load(Arc::clone(&phases)));
+        machine.start(*place, at, Player::Load(Arc::clone(&phases), false));
     }
     machine.run(length);
     let (Player::Measured(own), Player::Sampler(sampled)) =
@@ -209,7 +224,7 @@ fn granularity(context: &mut Context<'_>) -> Result<(), Stopped> {
     context.table(
         "When pairs track the load (Medusa, 4-Read)",
         &[
-            "24 Cms read the clock while the load is on; it is on and off for exponential times of this mean. \
+            "24 Cms refer to the clock while the load is on, word by word; it is on and off for exponential times of this mean. \
              k: variance of measured nothing over that after correction. What changes faster than a reading \
              takes, no pair can follow.",
         ],

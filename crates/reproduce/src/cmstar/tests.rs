@@ -63,7 +63,14 @@ fn published_figures_come_out() {
         let note = &item(&found, &format!("{id}/k")).note;
         let is_near = (k / test.k - 1.0).abs() < 0.09;
         assert!(!is_near || note.starts_with("agrees"), "{id}: {k}: {note}");
-        let is_far = (k / test.k - 1.0).abs() > 0.25;
+        // Few machines give a wide interval, which may hold what is far from their mean.
+        let bounds = item(&found, &format!("{id}/k"))
+            .simulated
+            .as_ref()
+            .unwrap()
+            .interval;
+        let is_far = bounds.lo.is_some_and(|lo| lo > 1.1 * test.k)
+            || bounds.hi.is_some_and(|hi| hi < 0.9 * test.k);
         assert!(
             !is_far || note.starts_with("does not agree"),
             "{id}: {k}: {note}"
