@@ -17,7 +17,7 @@ use super::exceeded::exceeded_once_in;
 use super::lines::lines;
 use super::machine::{Ended, Performed, Repetition};
 use super::numbering::{Cell, Mark};
-use crate::script::{Placement, Plan, Policy, Timed, Words as _};
+use crate::script::{Placement, Plan, Timed};
 
 /// A median below this many steps of the clock is known to a step only; the mean of many samples is
 /// known better.
@@ -433,12 +433,9 @@ fn placement(plan: &Plan, done: &[&Repetition]) -> String {
                     _ => format!("{} anywhere", process.name),
                 },
             })
+            .chain(repetition.policy_words())
             .collect::<Vec<_>>()
             .join(", ");
-        let text = match &repetition.policy {
-            Some(policy) if *policy != Policy::Other.word() => format!("{text}, policy {policy}"),
-            _ => text,
-        };
         if !texts.contains(&text) {
             texts.push(text);
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use undertick_format::TraceError;
 
 use super::Experiment;
-use crate::script::Plan;
+use crate::script::{Plan, Policy, Words as _};
 
 /// A machine that performs scripts: this one, or a simulated one.
 ///
@@ -75,6 +75,15 @@ pub struct Repetition {
     /// The policies that the script prefers and the system refuses, and why.
     #[serde(default)]
     pub refused: Option<String>,
+}
+
+impl Repetition {
+    /// The scheduling policy in words, if it is not the default one.
+    #[must_use]
+    pub fn policy_words(&self) -> Option<String> {
+        let policy = self.policy.as_deref()?;
+        (policy != Policy::Other.word()).then(|| format!("policy {policy}"))
+    }
 }
 
 /// How a repetition ended.

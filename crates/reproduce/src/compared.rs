@@ -29,11 +29,11 @@ pub(super) struct Figures<'a>(pub(super) &'a Report);
 
 impl<'a> Figures<'a> {
     /// The intervals of a script with these parameters.
-    pub(super) fn intervals(
+    pub(super) fn intervals<'b>(
         self,
-        script: &'a str,
-        with: With<'a>,
-    ) -> impl Iterator<Item = &'a IntervalReport> {
+        script: &'b str,
+        with: With<'b>,
+    ) -> impl Iterator<Item = &'a IntervalReport> + use<'a, 'b> {
         self.0.intervals.iter().filter(move |interval| {
             interval.repeated.as_ref().is_some_and(|repeated| {
                 let has = |(name, value): &(&str, &str)| {
@@ -47,46 +47,23 @@ impl<'a> Figures<'a> {
     /// The interval of that name.
     pub(super) fn named(
         self,
-        script: &'a str,
-        with: With<'a>,
+        script: &str,
+        with: With<'_>,
         name: &str,
     ) -> Option<&'a IntervalReport> {
         self.intervals(script, with).find(|i| i.name == name)
     }
 
-    /// As [`named`](Self::named), for parameters that do not live as long as the report.
-    pub(super) fn one(
-        self,
-        script: &str,
-        with: With<'_>,
-        name: &str,
-    ) -> Option<&'a IntervalReport> {
-        self.0.intervals.iter().find(|interval| {
-            interval.name == name
-                && interval.repeated.as_ref().is_some_and(|repeated| {
-                    let has = |(name, value): &(&str, &str)| {
-                        repeated.parameters.get(*name).is_some_and(|v| v == value)
-                    };
-                    repeated.script == script && with.iter().all(has)
-                })
-        })
-    }
-
     /// The figure to quote for the interval of that name, ns.
-    pub(super) fn typical(
-        self,
-        script: &'a str,
-        with: With<'a>,
-        name: &str,
-    ) -> Option<&'a Estimate> {
+    pub(super) fn typical(self, script: &str, with: With<'_>, name: &str) -> Option<&'a Estimate> {
         typical(self.named(script, with, name)?)
     }
 
     /// The figure to quote for a step of a process, ns.
     pub(super) fn step(
         self,
-        script: &'a str,
-        with: With<'a>,
+        script: &str,
+        with: With<'_>,
         process: &str,
         number: u32,
     ) -> Option<&'a Estimate> {

@@ -28,6 +28,8 @@ use rustix::net::RecvFlags;
 use undertick_clock::adjustable::{AdjustableClock, Page};
 use undertick_clock::cpus;
 use undertick_clock::slow::Fine;
+use undertick_experiment::linux::set_policy;
+use undertick_experiment::script::Policy;
 
 use undertick_meter::slow::Worker;
 
@@ -120,7 +122,7 @@ fn measured(setup: &Setup, mut go_on: impl FnMut(f64) -> bool) -> Result<Run, Fa
         .map_err(io("the adjustable clock cannot be started"))?;
     cpus::pin(last).map_err(io("cannot stay on one CPU"))?;
     // On one CPU a real-time process would keep the clock's thread from it.
-    let policy = match first != last && run_in_order().is_ok() {
+    let policy = match first != last && set_policy(Policy::Fifo).is_ok() {
         true => "SCHED_FIFO",
         false => {
             run_in_batch().map_err(io("cannot run as SCHED_BATCH"))?;
@@ -174,26 +176,6 @@ fn measured(setup: &Setup, mut go_on: impl FnMut(f64) -> bool) -> Result<Run, Fa
         policy,
         interrupted,
     })
-}
-
-/// The woken thread then waits until this thread waits: both have the lowest real-time priority.
-/// `sched_setscheduler(2)` itself, because musl's function does not make the call.
-fn run_in_order() -> io::Result<()> {
-    let priority: libc::c_int = 1;
-    // SAFETY: the kernel reads one live word; this thread only.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_sched_setscheduler,
-            0,
-            libc::SCHED_FIFO,
-            &raw const priority,
-        )
-    };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
 }
 
 /// The woken thread then waits until this thread waits, because batch threads preempt no thread.

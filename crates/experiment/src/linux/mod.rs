@@ -33,6 +33,7 @@ mod test_harness;
 
 pub use driver::run_repetitions;
 pub use machine::{LocalMachine, cpus};
+pub use policy::set as set_policy;
 
 /// A step that is ready to run. It makes no allocation, takes no lock of this program, and formats
 /// no text.

@@ -43,7 +43,10 @@ fn tried(policy: Policy) -> std::io::Result<()> {
 }
 
 /// Sets the policy of the calling thread. [`Policy::Other`] leaves the one that was inherited.
-pub(crate) fn set(policy: Policy) -> std::io::Result<()> {
+///
+/// # Errors
+/// The system refuses it.
+pub fn set(policy: Policy) -> std::io::Result<()> {
     let (number, priority) = match policy {
         Policy::Other => return Ok(()),
         Policy::Batch => (libc::SCHED_BATCH, 0),

@@ -90,7 +90,7 @@ impl Head {
 }
 
 /// Separates a policy from the one in its place where it is not permitted.
-pub const ELSE: &str = " else ";
+const ELSE: &str = " else ";
 
 /// Reads `policy = "fifo else batch"`.
 fn policies(fields: Fields<'_>) -> Result<Vec<Policy>> {

@@ -23,9 +23,9 @@ pub(super) struct Bulk {
 impl Bulk {
     /// `None` without values.
     pub(super) fn from_ticks(values: &[i64], step_ticks: f64) -> Option<Self> {
-        let median = median(values)?;
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
+        let median = middle(&sorted)?;
         let quartile = |at: usize| sorted[(at * (sorted.len() - 1)).div_ceil(4)] as f64;
         // What is out of place lies above and may reach the upper quartile of few values; the lower
         // one belongs to the bulk.
@@ -51,6 +51,11 @@ impl Bulk {
 pub(super) fn median(values: &[i64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
+    middle(&sorted)
+}
+
+/// The median of ascending values; for an even number, the mean of the two middle ones.
+fn middle(sorted: &[i64]) -> Option<f64> {
     let n = sorted.len();
     let upper = *sorted.get(n / 2)?;
     match n % 2 {

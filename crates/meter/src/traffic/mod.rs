@@ -113,6 +113,35 @@ fn recorded(
         .map_err(|e| ExperimentError::machine(e.to_string()))
 }
 
+/// What was recorded of each setting that is wanted and whose processes share one CPU, by its index:
+/// its complete repetitions. The trace is read once.
+fn on_one_cpu(
+    experiment: &Experiment,
+    performed: &Performed,
+    trace: &Trace,
+    is_wanted: impl Fn(&Plan) -> bool,
+) -> Result<Vec<(usize, Vec<Recorded>)>, ExperimentError> {
+    let mut done: Vec<&Repetition> = (performed.repetitions.iter())
+        .filter(|r| r.ended == Ended::Done && is_wanted(&experiment.setting(r.setting).plan))
+        .filter(|r| r.cpus.iter().all(|cpu| cpu.is_some() && *cpu == r.cpus[0]))
+        .collect();
+    if done.is_empty() {
+        return Ok(Vec::new());
+    }
+    done.sort_by_key(|r| r.setting);
+    let mut all: Vec<(usize, Vec<Recorded>)> = Vec::new();
+    for (repetition, recorded) in done.iter().zip(recorded(experiment, &done, trace)?) {
+        match all
+            .last_mut()
+            .filter(|(setting, _)| *setting == repetition.setting)
+        {
+            Some((_, of)) => of.push(recorded),
+            None => all.push((repetition.setting, vec![recorded])),
+        }
+    }
+    Ok(all)
+}
+
 fn first_of_each<'a>(experiment: &Experiment, performed: &'a Performed) -> Vec<&'a Repetition> {
     (experiment.settings().enumerate())
         .filter(|(_, (setting, _))| setting.plan.stamps == Stamps::Between)

@@ -9,7 +9,7 @@
 //! quantum.
 
 use undertick_experiment::script::{Plan, Stamps, Verb};
-use undertick_experiment::{Ended, Experiment, ExperimentError, Performed, Repetition};
+use undertick_experiment::{Experiment, ExperimentError, Mark, Performed};
 use undertick_format::read::Trace;
 use undertick_units::Estimate;
 
@@ -49,16 +49,8 @@ pub fn run_outs(
 ) -> Result<Vec<RunOut>, ExperimentError> {
     let scale = Scale::from_manifest(&trace.manifest);
     let mut all = Vec::new();
-    for (index, (setting, _)) in experiment.settings().enumerate() {
-        let plan = &setting.plan;
-        let done: Vec<&Repetition> = (performed.repetitions.iter())
-            .filter(|r| r.setting == index && r.ended == Ended::Done)
-            .filter(|r| r.cpus.iter().all(|cpu| cpu.is_some() && *cpu == r.cpus[0]))
-            .collect();
-        if done.is_empty() || !compute(plan) {
-            continue;
-        }
-        let recorded = super::recorded(experiment, &done, trace)?;
+    for (index, recorded) in super::on_one_cpu(experiment, performed, trace, compute)? {
+        let plan = &experiment.setting(index).plan;
         let found: Vec<Vec<Switches>> = (recorded.iter())
             .map(|recorded| switches(&recorded.stamps, plan.processes.len()))
             .collect();
@@ -111,7 +103,7 @@ pub(super) fn switches(stamps: &[Stamp], processes: usize) -> Vec<Switches> {
     for pair in stamps.windows(2) {
         let (last, next) = (pair[0], pair[1]);
         if last.process == next.process {
-            if matches!(last.begins, Some(undertick_experiment::Mark::Step(_))) {
+            if matches!(last.begins, Some(Mark::Step(_))) {
                 steps.push(next.ts - last.ts);
             }
             continue;
@@ -136,8 +128,6 @@ pub(super) fn switches(stamps: &[Stamp], processes: usize) -> Vec<Switches> {
 
 #[cfg(test)]
 mod tests {
-    use undertick_experiment::Mark;
-
     use super::*;
 
     /// Two processes whose steps take 100 ticks. A switch from A takes 37 ticks and one from B 41;

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_finds_a_lock_taken() {
+    fn a_lock_is_found_taken() {
         let process = |name: &str| {
             format!(
                 "[[process]]\nname = {name:?}\n[[process.step]]\nlock = \"m\"\n[[process.step]]\nnull = true\n\

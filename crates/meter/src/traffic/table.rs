@@ -2,7 +2,7 @@
 
 use undertick_document::figures;
 use undertick_document::passes::{Counts, Mark as Marked, NO_EVIDENCE, ORDER, Passes, Step};
-use undertick_experiment::script::{Plan, Policy, Setting, Verb, Words as _};
+use undertick_experiment::script::{Plan, Setting, Verb};
 use undertick_experiment::{Mark, Repetition};
 use undertick_format::manifest::Manifest;
 
@@ -219,10 +219,9 @@ fn placement(plan: &Plan, repetition: &Repetition) -> String {
         Some(cpu) => format!("{} on CPU {cpu}", process.name),
         None => format!("{} anywhere", process.name),
     });
-    let policy = (repetition.policy.iter())
-        .filter(|policy| *policy != Policy::Other.word())
-        .map(|policy| format!("policy {policy}"));
-    each.chain(policy).collect::<Vec<_>>().join(", ")
+    each.chain(repetition.policy_words())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn rule(one_cpu: bool, scale: &Scale) -> String {

@@ -3,7 +3,7 @@
 
 use undertick_estimate::Numbers;
 use undertick_experiment::script::{Plan, Stamps, Verb};
-use undertick_experiment::{Ended, Experiment, ExperimentError, Mark, Performed, Repetition};
+use undertick_experiment::{Experiment, ExperimentError, Mark, Performed};
 use undertick_format::read::Trace;
 use undertick_units::Estimate;
 
@@ -54,22 +54,8 @@ pub fn turns(
 ) -> Result<Vec<Turn>, ExperimentError> {
     let scale = Scale::from_manifest(&trace.manifest);
     let mut all = Vec::new();
-    for (index, (setting, _)) in experiment.settings().enumerate() {
-        let plan = &setting.plan;
-        let done: Vec<&Repetition> = (performed.repetitions.iter())
-            .filter(|r| r.setting == index && r.ended == Ended::Done)
-            .filter(|r| r.cpus.iter().all(|cpu| cpu.is_some() && *cpu == r.cpus[0]))
-            .collect();
-        let wakes = |p: &undertick_experiment::script::Process| {
-            p.steps
-                .iter()
-                .any(|s| matches!(s.verb, Verb::Wakeup { .. } | Verb::Notify { .. }))
-        };
-        let is_one = plan.processes.len() > 1 && plan.processes.iter().any(wakes);
-        if done.is_empty() || plan.stamps != Stamps::Between || !is_one {
-            continue;
-        }
-        let recorded = super::recorded(experiment, &done, trace)?;
+    for (index, recorded) in super::on_one_cpu(experiment, performed, trace, wakes)? {
+        let plan = &experiment.setting(index).plan;
         let each: Vec<Vec<Vec<Vec<Value>>>> = recorded
             .iter()
             .map(|r| values(&r.stamps, plan).of)
@@ -99,6 +85,14 @@ pub fn turns(
         }
     }
     Ok(all)
+}
+
+/// Whether one of several processes wakes another.
+fn wakes(plan: &Plan) -> bool {
+    let mut steps = plan.processes.iter().flat_map(|p| &p.steps);
+    plan.stamps == Stamps::Between
+        && plan.processes.len() > 1
+        && steps.any(|s| matches!(s.verb, Verb::Wakeup { .. } | Verb::Notify { .. }))
 }
 
 impl Once {

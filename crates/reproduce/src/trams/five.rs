@@ -26,13 +26,13 @@ pub(super) fn wanted_by_five(
     contended: &[Contended],
 ) {
     let at_once = contended.iter().find(|c| c.script == CONTENDED);
-    let who = at_once.map_or_else(
+    let described = at_once.map_or_else(
         || "several processes, each on its own CPU".to_owned(),
         |c| format!("{} processes, each on its own CPU", c.processes),
     );
     let text = format!(
         "Published, a spin lock, us: median 123..130, mean 172..198, largest 2477, 17..32 anomalies in 500 (over ten \
-         times the least), unlock 19, 13 without the write; five wanted it, each with a processor. Here: {who}; each \
+         times the least), unlock 19, 13 without the write; five wanted it, each with a processor. Here: {described}; each \
          holds the lock for {} and lets it alone for {}. An anomaly here is over ten times the median. Largest and \
          anomalies are as stamped, the others without the null step.",
         duration(HOLD_NS),
@@ -52,7 +52,7 @@ pub(super) fn wanted_by_five(
             .iter()
             .find(|c| c.script == CONTENDED && c.kind == kind);
         let parts = parts(figures, CONTENDED, kind, samples);
-        let name = format!("{who}, {kind}");
+        let name = format!("{described}, {kind}");
         table
             .rows
             .push(items(found, ("five", &name), kind, samples, parts));
@@ -116,15 +116,13 @@ fn crowd(found: &mut Reproduction, figures: Figures<'_>, contended: &[Contended]
             part.3 = None;
             part
         });
-        let row = items(found, ("crowd", &name), &samples.kind, Some(samples), parts);
-        // Nothing is published, so nothing is compared.
-        let compared = (3..row.len()).step_by(2);
-        rows.push(
-            (row.iter().enumerate())
-                .filter(|(i, _)| !compared.clone().any(|c| c == *i))
-                .map(|(_, cell)| cell.clone())
-                .collect(),
-        );
+        rows.push(items(
+            found,
+            ("crowd", &name),
+            &samples.kind,
+            Some(samples),
+            parts,
+        ));
     }
     if rows.is_empty() {
         return;
@@ -157,8 +155,8 @@ fn parts<'a>(
     samples: Option<&Contended>,
 ) -> [Part<'static>; 5] {
     let with = [("kind", kind)];
-    let lock = figures.one(script, &with, "lock");
-    let unlock = figures.one(script, &with, "unlock");
+    let lock = figures.named(script, &with, "lock");
+    let unlock = figures.named(script, &with, "unlock");
     let n = samples.map_or(0, |s| s.ns.len() as u64);
     let plain = |value: f64, what: &str| bare(value, "ns", what, n);
     // With few steps of the clock a median has no interval, but it exists.
@@ -217,10 +215,11 @@ fn parts<'a>(
     ]
 }
 
-/// Adds the items of one kind of lock, and returns the row of the table.
+/// Adds the items of one kind of lock, and returns the row of the table; what is not published has no
+/// ratio.
 fn items(
     found: &mut Reproduction,
-    (group, who): (&str, &str),
+    (group, described): (&str, &str),
     kind: &str,
     samples: Option<&Contended>,
     parts: [Part<'_>; 5],
@@ -266,7 +265,7 @@ fn items(
         notes.retain(|note| !note.is_empty());
         let description = ItemDescription {
             id: format!("trams/{group}/{id}/{kind}"),
-            quantity: format!("{what}, {who}"),
+            quantity: format!("{what}, {described}"),
             unit,
             published,
             formula: None,
@@ -279,7 +278,7 @@ fn items(
                 _ => (measured.as_ref())
                     .map_or_else(|| "–".to_owned(), |e| format!("{:.1}", e.value)),
             });
-            row.push(times(item.ratio));
+            row.extend(published.map(|_| times(item.ratio)));
         }
         found.items.push(item);
     }

@@ -194,7 +194,7 @@ fn measured(source: &Source, row: &Row, figures: Figures<'_>) -> Here {
     if source.by_size {
         with.push(("bytes", &size));
     }
-    let Some(interval) = figures.one(source.script, &with, source.step) else {
+    let Some(interval) = figures.named(source.script, &with, source.step) else {
         return Here::default();
     };
     match row.name.parse() {

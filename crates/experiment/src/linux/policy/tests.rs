@@ -30,8 +30,8 @@ fn a_policy_is_tried_and_left() {
 #[test]
 fn what_is_refused_is_named_with_what_it_needs() {
     in_a_thread(|| {
-        // Without these, root has no right to a real-time policy either.
-        const CAP_SYS_NICE: libc::c_ulong = 23;
+        // Without it, root has no right to a real-time policy either.
+        const CAP_SYS_NICE: u32 = 23;
         let before = (permitted(&[Policy::Fifo]), permitted(&[Policy::Rr]));
         if let (Ok((fifo, None)), Ok((rr, None))) = &before {
             assert_eq!((*fifo, *rr), (Policy::Fifo, Policy::Rr));
@@ -50,7 +50,7 @@ fn what_is_refused_is_named_with_what_it_needs() {
             rlim_cur: 0,
             rlim_max: 0,
         };
-        drop_capability(CAP_SYS_NICE as u32);
+        drop_capability(CAP_SYS_NICE);
         // SAFETY: the value lives through the call. The limit is that of this test program.
         let limited = unsafe { libc::setrlimit(libc::RLIMIT_RTPRIO, &raw const none) };
         assert_eq!(limited, 0);
