@@ -24,12 +24,14 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test              everything that CI runs; installs what it needs where it may
+  test [--all]      what a change is tested with; with --all everything that CI runs, the long
+                    tests, other tools, the card, the browser and Spark included (half an hour);
+                    both install what they need where they may
   lint              format, clippy, documentation, licences, aarch64
-  exchange          the part of test that has other tools' traces and readers
+  exchange          the part of test --all that has other tools' traces and readers
   book              the part of test that holds README and book to what they say
   first-steps       the README's first steps on a clean checkout, installation included (minutes)
-  card [--long]     the part of test that has the event card in hardware; with --long ten million events
+  card [--long]     the part of test --all that has the event card in hardware; with --long ten million events
                     under each policy, the whole card's proofs, 200 runs of the lock (half an hour)
   fuzz [SECONDS]    the fuzz targets under libFuzzer, ten minutes unless said otherwise (needs nightly)
   fuzz directories [SECONDS]  every command on trace directories made to harm, for so much CPU time
@@ -66,7 +68,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
-        ["test"] => test::all(),
+        ["test"] => test::of(test::Tier::Usual),
+        ["test", "--all"] => test::of(test::Tier::All),
         ["lint"] => lint::all(&mut 0),
         ["exchange"] => test::exchange_alone(),
         ["book"] => test::book_alone(),

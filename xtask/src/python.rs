@@ -6,7 +6,8 @@ use std::process::Command;
 use crate::run::{Scratch, command, exists, line, output, root, run};
 
 /// Python packages that the tests of this package and of import and export need.
-const NEEDED: [&str; 14] = [
+const NEEDED: [&str; 15] = [
+    "maturin>=1.16,<2",
     "perfetto==0.59.1",
     "pyperf==2.10.0",
     "hdrhistogram==0.10.8",
@@ -24,7 +25,7 @@ const NEEDED: [&str; 14] = [
 ];
 /// A script that checks that they are installed and that the Python version is supported.
 const IMPORTS: &str = "import sys; assert sys.version_info >= (3, 10); \
-    import perfetto.protos, pyperf, hdrh, viztracer, scipy, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
+    import maturin, perfetto.protos, pyperf, hdrh, viztracer, scipy, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
 
 /// The interpreter of the one virtual environment of all tests, with the packages they need; `None`
 /// if it cannot be created.
@@ -38,22 +39,27 @@ pub fn interpreter() -> Option<String> {
     if !exists(&[&python, "--version"]) && !exists(&["python3", "-m", "venv", "target/venv"]) {
         return None;
     }
-    let mut install = vec![&python, "-m", "pip", "install", "-q"];
+    let mut install = vec![&python, "-m", "pip", "install", "-q", "--no-compile"];
     install.extend(NEEDED);
     println!("installing {} into target/venv", NEEDED.join(" "));
     let _ = run(command(&install));
     is_there().then_some(python)
 }
 
-/// Builds the wheel as `pip install ./python` does, checks that a clean environment can import it,
-/// and installs it into the environment of the tests.
-pub fn install(python: &str) -> Result<(), String> {
+/// Builds the wheel, checks that a clean environment can import it, and installs it into the
+/// environment of the tests. `is_isolated`: as `pip install ./python` does, in an environment of its
+/// own, for whose interpreter pyo3 and what needs it are compiled each time.
+pub fn install(python: &str, is_isolated: bool) -> Result<(), String> {
     let scratch = Scratch::new("wheel")?;
     let (wheels, clean) = (scratch.path("wheels"), scratch.path("clean"));
-    run(line(
+    let mut build = line(
         "{} -m pip wheel -q --no-deps -w {} ./python",
         &[python, &wheels],
-    ))?;
+    );
+    if !is_isolated {
+        build.arg("--no-build-isolation");
+    }
+    run(build)?;
     let wheel = one_wheel(&wheels)?;
     run(command(&[python, "-m", "venv", &clean]))?;
     let bare = format!("{clean}/bin/python");
@@ -82,15 +88,19 @@ fn one_wheel(dir: &str) -> Result<String, String> {
     }
 }
 
-/// The command of the package's tests, for [`crate::run::run_lines`].
-pub fn tests(python: &str) -> Command {
+/// The command of the package's tests, with those of Spark if asked for, for
+/// [`crate::run::run_lines`].
+pub fn tests(python: &str, with_spark: bool) -> Command {
     let project = root().join("python/pyproject.toml");
     let tests = root().join("python/tests");
     let mut command = away(
         python,
         &["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c"],
     );
-    command.arg(project).arg(tests);
+    command.arg(project).arg(&tests);
+    if !with_spark {
+        command.arg("--ignore").arg(tests.join("test_spark.py"));
+    }
     command
 }
 

@@ -1,4 +1,4 @@
-//! All tests that CI runs.
+//! The tests, in two tiers: what a change is tested with, and all that CI runs.
 
 mod headers;
 mod install;
@@ -16,6 +16,8 @@ struct Count {
     passed: u64,
     failed: u64,
     skipped: u64,
+    /// Those of the other tier.
+    left: u64,
     /// The messages of failed tests. They are repeated at the end, so that nobody has to search
     /// thousands of lines.
     failures: Vec<String>,
@@ -59,13 +61,14 @@ impl Count {
     /// Adds the output and exit status of a command with many tests.
     fn add(
         &mut self,
-        [passed, failed, skipped]: [u64; 3],
+        [passed, failed, skipped, left]: [u64; 4],
         mut failures: Vec<String>,
         ended: Result<(), String>,
     ) {
         self.passed += passed;
         self.failed += failed;
         self.skipped += skipped;
+        self.left += left;
         self.failures.append(&mut failures);
         if let Err(text) = ended {
             self.fail(&text);
@@ -74,7 +77,7 @@ impl Count {
     }
 
     fn with(&mut self, other: Self) {
-        let numbers = [other.passed, other.failed, other.skipped];
+        let numbers = [other.passed, other.failed, other.skipped, other.left];
         self.add(numbers, other.failures, Ok(()));
     }
 
@@ -82,13 +85,38 @@ impl Count {
         println!("skipped: {why}");
         self.skipped += 1;
     }
+
+    /// Prints what took most time, what failed, and the numbers of tests.
+    fn print(&self, started: Instant, tier: Tier) {
+        println!("\nwhat took most:");
+        for line in slowest(24) {
+            println!("{line}");
+        }
+        for line in &self.failures {
+            println!("{line}");
+        }
+        println!(
+            "\n{:.0} s\n{} passed, {} failed, {} skipped",
+            started.elapsed().as_secs_f64(),
+            self.passed,
+            self.failed,
+            self.skipped
+        );
+        if tier == Tier::Usual {
+            println!(
+                "{} that take long were left out, as were other tools, the card, the browser and \
+                 Spark: cargo xtask test --all",
+                self.left
+            );
+        }
+    }
 }
 
 /// The output of a command of Rust's tests so far.
 #[derive(Default)]
 struct Said {
-    /// Numbers of passed, failed and skipped tests.
-    numbers: [u64; 3],
+    /// Numbers of tests passed, failed, skipped, and left to the other tier.
+    numbers: [u64; 4],
     failures: Vec<String>,
     is_failure: bool,
     /// Whether the lines are output of passed tests, which is requested because it names what they
@@ -106,14 +134,13 @@ impl Said {
             self.failures.push(line.to_owned());
         }
         if is_end {
-            let words = [" passed", " failed", " ignored"];
-            for (number, word) in self.numbers.iter_mut().zip(words) {
+            for (at, word) in [(0, " passed"), (1, " failed"), (3, " ignored")] {
                 let before = line.split(word).next().unwrap_or("").trim_end();
                 let counted = before
                     .rsplit(' ')
                     .next()
                     .and_then(|n| n.parse::<u64>().ok());
-                *number += counted.unwrap_or(0);
+                self.numbers[at] += counted.unwrap_or(0);
             }
         }
         let is_skip = line.trim_start().starts_with("skipped:");
@@ -122,8 +149,23 @@ impl Said {
     }
 }
 
-/// Runs all tests and prints the numbers passed, failed and skipped.
-pub fn all() -> Result<(), String> {
+/// Which tests are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// What a change is tested with.
+    Usual,
+    /// What CI runs: also those that take long, and those that need other tools, a browser or Spark.
+    All,
+}
+
+impl Tier {
+    fn is_all(self) -> bool {
+        self == Self::All
+    }
+}
+
+/// Runs the tests and prints the numbers passed, failed and skipped.
+pub fn of(tier: Tier) -> Result<(), String> {
     let started = Instant::now();
     let mut count = Count::default();
     install::packages_and_tools();
@@ -131,51 +173,47 @@ pub fn all() -> Result<(), String> {
     let python = std::thread::spawn(crate::python::interpreter);
     let programs = programs::build(&mut count);
     // This takes a minute that is mostly waiting.
-    let soak = std::thread::spawn(|| vec![crate::soak::short()]);
+    let soak = (tier.is_all()).then(|| std::thread::spawn(|| vec![crate::soak::short()]));
     let mut skipped = 0;
     count.step(lint::all(&mut skipped));
     count.skipped += skipped;
-    steps(&mut count, joined("soak", soak));
-    // These compare no times; most of them, and most test programs, spend part of their time waiting.
-    let models = counting(|count| {
-        steps(count, crate::card::all(false));
-        model(count);
-        nightly(count);
-        headers::compilers(count);
-        headers::strict(count);
-        unedited(count);
-        headers::aarch64(count);
-    });
+    if let Some(soak) = soak {
+        steps(&mut count, joined("soak", soak));
+    }
     let (drawn, pages) = std::sync::mpsc::channel();
-    let others = counting(move |count| {
-        if let Some(python) = wheel(count, python.join().ok().flatten()) {
-            package(count, &python);
+    // These compare no times; most of them, and most test programs, spend part of their time waiting.
+    let mut beside = vec![counting(move |count| {
+        if let Some(python) = wheel(count, tier, python.join().ok().flatten()) {
+            package(count, &python, tier);
         }
-        steps(count, exchanges());
+        if tier.is_all() {
+            steps(count, exchanges());
+        }
         programs::examples(count);
-        // An error says that no test will draw them.
-        let _ = pages.recv();
-        outside_readers(count);
+        if tier.is_all() {
+            // An error says that no test will draw them.
+            let _ = pages.recv();
+            outside_readers(count);
+        }
         steps(count, crate::book::all());
-    });
-    programs.run(&mut count, drawn, |count| {
-        joined_count(count, models);
-        joined_count(count, others);
-    });
-    println!("\nwhat took most:");
-    for line in slowest(24) {
-        println!("{line}");
+    })];
+    if tier.is_all() {
+        beside.push(counting(|count| steps(count, crate::card::all(false))));
+        beside.push(counting(|count| {
+            nightly(count);
+            model(count);
+            headers::compilers(count);
+            headers::strict(count);
+            unedited(count);
+            headers::aarch64(count);
+        }));
     }
-    for line in &count.failures {
-        println!("{line}");
-    }
-    println!(
-        "\n{:.0} s\n{} passed, {} failed, {} skipped",
-        started.elapsed().as_secs_f64(),
-        count.passed,
-        count.failed,
-        count.skipped
-    );
+    programs.run(&mut count, tier, drawn, |count| {
+        for thread in beside {
+            joined_count(count, thread);
+        }
+    });
+    count.print(started, tier);
     if count.failed == 0 {
         Ok(())
     } else {
@@ -192,22 +230,22 @@ fn unedited(count: &mut Count) {
 }
 
 /// Builds the Python package's wheel; returns the interpreter that has it, for [`package`].
-fn wheel(count: &mut Count, python: Option<String>) -> Option<String> {
+fn wheel(count: &mut Count, tier: Tier, python: Option<String>) -> Option<String> {
     let Some(python) = python else {
         count.skip("no Python with the packages that the tests of the Python package need");
         return None;
     };
-    let installed = crate::python::install(&python);
+    let installed = crate::python::install(&python, tier.is_all());
     let is_there = installed.is_ok();
     count.step(installed);
     is_there.then_some(python)
 }
 
 /// Runs the tests of the Python package, with the wheel installed.
-fn package(count: &mut Count, python: &str) {
+fn package(count: &mut Count, python: &str, tier: Tier) {
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     let mut failures = Vec::new();
-    let result = run_lines(crate::python::tests(python), |line| {
+    let result = run_lines(crate::python::tests(python, tier.is_all()), |line| {
         let number = |word| crate::python::counted(line, word).unwrap_or(0);
         if line.contains(" in ") && (number("passed") > 0 || number("failed") > 0) {
             (passed, failed) = (number("passed"), number("failed") + number("error"));
@@ -218,7 +256,7 @@ fn package(count: &mut Count, python: &str) {
         }
         true
     });
-    count.add([passed, failed, skipped], failures, result);
+    count.add([passed, failed, skipped, 0], failures, result);
 }
 
 /// A parallel thread that runs tests.
@@ -365,7 +403,7 @@ fn page_in_browser(count: &mut Count, undertick: &str, trace: &str, real: &str) 
         }
         true
     });
-    count.add([passed, failed, skipped], failures, result);
+    count.add([passed, failed, skipped, 0], failures, result);
 }
 
 /// Checks the ring's protocol and the clock page's latch under all interleavings, and with each

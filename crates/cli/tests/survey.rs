@@ -254,6 +254,7 @@ fn fleet(dir: &Path, survey: &Value) {
 /// On one CPU, without privilege and without evidence of the kernel: a message for each missing
 /// figure.
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn on_one_cpu_without_rights() {
     let _alone = alone();
     // SAFETY: asks for the calling process's own id.

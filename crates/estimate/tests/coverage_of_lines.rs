@@ -104,6 +104,7 @@ fn median(v: &[f64]) -> f64 {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn bootstraps() {
     let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
     covers(

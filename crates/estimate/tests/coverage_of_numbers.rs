@@ -271,6 +271,7 @@ fn four_thousand() {
 
 /// Those whose intervals still change with n here: with memory, or with a long tail.
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn twenty_thousand() {
     coverage(20_000, |case| case.least_n > 50);
 }

@@ -123,6 +123,7 @@ fn separation() {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn random_machines() {
     let runs = repetitions(500);
     let (mut right, mut intervals, mut held) = (0, 0, [0; 3]);
@@ -336,6 +337,7 @@ fn undisturbed() -> Vec<(&'static str, Machine)> {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn one_peak_is_one_peak() {
     let runs = repetitions(100);
     let allowed = at_most(runs, PeakOptions::default().false_alarm);

@@ -67,6 +67,7 @@ impl Counted {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn a_thousand_kills_over_eight_threads() {
     let _alone = alone();
     let binary = program("counted.c", &[]);

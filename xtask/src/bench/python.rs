@@ -17,7 +17,7 @@ const COMPARED: [(&str, &str, Option<f64>); 4] = [
 /// Measures the ratios within each of `rounds` rounds; prints their median and its interval.
 pub fn measure(rounds: usize) -> Result<(), String> {
     let python = python::interpreter().ok_or("no Python with the packages of its tests here")?;
-    python::install(&python)?;
+    python::install(&python, false)?;
     let script = root().join("benches/python/points.py");
     let mut command = python::away(&python, &[]);
     command.arg(script).arg(rounds.to_string());

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 
-use super::Count;
+use super::{Count, Tier};
 use crate::run::{command, output, run_lines};
 
 const AT_ONCE: usize = 2;
@@ -52,7 +52,13 @@ pub fn build(count: &mut Count) -> Programs {
 impl Programs {
     /// Runs all test programs. `drawn` is told when the pages that browsers open are there.
     /// `before_alone` waits for whatever runs beside them: nothing may run beside the last ones.
-    pub fn run(self, count: &mut Count, drawn: Sender<()>, before_alone: impl FnOnce(&mut Count)) {
+    pub fn run(
+        self,
+        count: &mut Count,
+        tier: Tier,
+        drawn: Sender<()>,
+        before_alone: impl FnOnce(&mut Count),
+    ) {
         if self.0.is_empty() {
             count.step(Err("no program of tests has been built".into()));
         }
@@ -69,14 +75,15 @@ impl Programs {
         // The longest ones first, so that none runs on when all others have ended.
         let rank = |program: &Program| LONGEST.iter().position(|of| program.is_of(of));
         together.sort_by_key(|program| rank(program).unwrap_or(LONGEST.len()));
-        run_all(count, together, (AT_ONCE, libraries.trim()), |program| {
+        let libraries = libraries.trim();
+        run_all(count, tier, together, (AT_ONCE, libraries), |program| {
             if program.name == PAGES {
                 let _ = drawn.send(());
             }
         });
         drop(drawn);
         before_alone(count);
-        run_all(count, alone, (1, libraries.trim()), |_| {});
+        run_all(count, tier, alone, (1, libraries), |_| {});
     }
 }
 
@@ -90,6 +97,7 @@ pub fn examples(count: &mut Count) {
 /// Runs test programs, some at once; `ended` is called after each.
 fn run_all(
     count: &mut Count,
+    tier: Tier,
     programs: Vec<Program>,
     (at_once, libraries): (usize, &str),
     ended: impl Fn(&Program) + Sync,
@@ -101,7 +109,7 @@ fn run_all(
             scope.spawn(|| {
                 while let Some(program) = next(&left) {
                     let (mut one, mut text) = (Count::default(), String::new());
-                    one.tests_said(tests_of(&program, libraries), |line| {
+                    one.tests_said(tests_of(&program, tier, libraries), |line| {
                         text.push_str(line);
                         text.push('\n');
                     });
@@ -133,9 +141,12 @@ fn program(message: &str) -> Option<Program> {
 
 /// A test program started as by `cargo test`: in its package's directory, with the compiler's
 /// libraries, which tests of procedural macros are linked with.
-fn tests_of(program: &Program, libraries: &str) -> Command {
+fn tests_of(program: &Program, tier: Tier, libraries: &str) -> Command {
     let others = std::env::var("LD_LIBRARY_PATH").map_or(String::new(), |path| format!(":{path}"));
     let mut tests = command(&[&program.path, "--show-output"]);
+    if tier == Tier::All {
+        tests.arg("--include-ignored");
+    }
     tests
         .current_dir(&program.package)
         .env("CARGO_MANIFEST_DIR", &program.package)

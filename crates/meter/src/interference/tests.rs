@@ -147,6 +147,7 @@ fn hog<'a>(found: &'a RunAnalysis, what: &str) -> &'a Disturber {
 /// Beside busy guests no two states can be separated; the hog is found by its activity, with its
 /// share and its slow-down.
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn a_memory_hog_beside_busy_guests() {
     let (mut shares, mut slowdowns, mut close) = (0, 0, 0);
     for share in [0.1, 0.3, 0.6] {
@@ -177,6 +178,7 @@ fn a_memory_hog_beside_busy_guests() {
 /// A tenant that this machine does not show slows the memory as much as the hog, for 15 % of the
 /// time. There is one peak, and the hog's share is that of the hog alone.
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn a_memory_hog_whose_peak_others_share() {
     const TENANT: f64 = 0.15;
     let mut too_much = 0.0;
@@ -215,6 +217,7 @@ fn a_memory_hog_whose_peak_others_share() {
 
 /// Only busy guests, beside a process whose phases are unrelated to them.
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn busy_guests_are_not_blamed_on_somebody() {
     for seed in 0..60 {
         let duty = Duty {
