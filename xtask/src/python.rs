@@ -58,6 +58,10 @@ pub fn install(python: &str, is_isolated: bool) -> Result<(), String> {
     );
     if !is_isolated {
         build.arg("--no-build-isolation");
+        // The build backend calls its program by name.
+        let others = std::env::var("PATH").unwrap_or_default();
+        let programs = root().join("target/venv/bin");
+        build.env("PATH", format!("{}:{others}", programs.display()));
     }
     run(build)?;
     let wheel = one_wheel(&wheels)?;

@@ -188,9 +188,7 @@ pub fn of(tier: Tier) -> Result<(), String> {
         }
         if tier.is_all() {
             steps(count, exchanges());
-        }
-        programs::examples(count);
-        if tier.is_all() {
+            programs::examples(count);
             // An error says that no test will draw them.
             let _ = pages.recv();
             outside_readers(count);

@@ -172,6 +172,7 @@ fn repaired(parameters: &Parameters, cms: usize, think_ns: u64, seed: u64) -> [f
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn readers_of_one_clock_are_the_machine_repairman() {
     // M/M/1//N: p_n proportional to N! / (N - n)! (S / Z)^n.
     let parameters = bare(0.0, SERVICE_NS / 1e3);

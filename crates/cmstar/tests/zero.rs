@@ -64,6 +64,7 @@ fn two(os: Os, routine: Routine) -> Vec<ZeroRun> {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn method_one_staros_4_read() {
     check("k_one_staros_4_read", &one(Os::StarOs, Routine::Four, 6));
 }

@@ -85,6 +85,68 @@ fn k_of_normal_errors() {
     }
 }
 
+/// Readings that take a thousand times what they scatter by: slopes are known to a few thousandths
+/// only, and a thousandth of such a reading is as much as its whole scatter. k is that of readings
+/// of any other length.
+#[test]
+fn k_of_long_readings() {
+    let rho = 0.8;
+    let mut samples = correlated(&mut Source::new(21), rho, 20_000);
+    for s in &mut samples {
+        (s.t1, s.tm, s.t4) = (s.t1 + 1000.0, s.tm + 1000.0, s.t4 + 1000.0);
+    }
+    let z = zero_test(&samples, None, LEVEL, 0.0).unwrap();
+    let k = tested(&z, Method::ControlVariate).k.as_ref().unwrap().value;
+    let truth = 1.0 / (1.0 - 2.0 * rho * rho / (1.0 + rho));
+    assert!((k / truth - 1.0).abs() < 0.04, "{k} for {truth}");
+    assert_eq!(z.chosen, Method::ControlVariate, "{}", z.why);
+}
+
+/// Intervals of nothing under a load that begins and ends: 100 readings of 7 000 at each end take
+/// 170 with a standard deviation of 3, the others 440 with one of 9; nothing else is in common.
+fn begun_and_ended(source: &mut Source) -> Vec<Paired> {
+    (0..7000)
+        .map(|i| {
+            let is_within = (100..6900).contains(&i);
+            let (mean, sd) = if is_within {
+                (440.0, 9.0)
+            } else {
+                (170.0, 3.0)
+            };
+            let mut one = || mean + sd * source.normal();
+            Paired {
+                t1: one(),
+                tm: one(),
+                t4: one(),
+            }
+        })
+        .collect()
+}
+
+/// Pairs cost scatter while the load lasts (k 2/3), and see where it begins and ends, which is most
+/// of the error of a constant: the choice has the smaller error in a run that it has not seen.
+/// Without a beginning and an end it is the constant.
+#[test]
+fn a_load_that_begins_and_ends() {
+    for seed in 30..40 {
+        let mut source = Source::new(seed);
+        let (seen, fresh) = (begun_and_ended(&mut source), begun_and_ended(&mut source));
+        let error = |correction: &Correction, of: &[Paired]| {
+            of.iter().map(|s| correction.apply(s).powi(2)).sum::<f64>() / of.len() as f64
+        };
+        let z = zero_test(&seen, None, LEVEL, 1.0).unwrap();
+        let constant = tested(&z, Method::LongTerm).correction;
+        let (chosen, without) = (
+            error(&z.choice().correction, &fresh),
+            error(&constant, &fresh),
+        );
+        // 2/70 * 270^2 and 81, against 1.5 * 81 for pairs: 17 times.
+        assert!(without / chosen > 8.0, "{}: {without} {chosen}", z.why);
+        let within = zero_test(&seen[100..6900], None, LEVEL, 1.0).unwrap();
+        assert_eq!(within.chosen, Method::LongTerm, "{}", within.why);
+    }
+}
+
 /// A clock of step 26 reads constant times of 80.3, with idle times that leave its phase uniform.
 /// Readings are r = t - e, with e uniform over the step. Because the phase advances by 80.3 mod 26
 /// = 2.3, the four errors of one sample move together, and the truth is not the 0.4 of independent
@@ -292,7 +354,7 @@ fn the_automatic_choice_never_does_harm() {
                         k.interval.hi.unwrap(),
                         tested(&z, Method::Pairs).k.as_ref().unwrap().value,
                     );
-                    assert!(k.interval.lo.unwrap() >= 0.98, "{k:?}");
+                    assert!(k.value >= 1.0 - 1e-9, "{k:?}");
                     assert!(k_fresh >= 0.98, "{k_fresh} after {k:?}");
                     if costs == 100.0 && !interrupts {
                         assert!(k_fresh > 2.0, "{k_fresh}: {}", z.why);

@@ -265,6 +265,7 @@ fn a_thousand() {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn four_thousand() {
     coverage(4000, |_| true);
 }

@@ -1,4 +1,4 @@
-//! Runs the workspace's test programs, two at a time. Most of them spend part of their time waiting
+//! Runs the workspace's test programs, three at a time. Most of them spend part of their time waiting
 //! for a recorder or a program, and `cargo test` runs them one after the other.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Count, Tier};
 use crate::run::{command, output, run_lines};
 
-const AT_ONCE: usize = 2;
+const AT_ONCE: usize = 3;
 /// Tests that use all CPUs, or compare the shares of two programs: nothing runs beside them. Those of
 /// the experiments have spin locks with rivals, and take twenty times as long beside others.
 const ALONE: [&str; 3] = ["survey", "interference", "undertick_experiment"];

@@ -78,22 +78,18 @@ const FOLDS: usize = 10;
 const CHUNKS: usize = 64;
 /// Number of samples below which no method can be chosen.
 const FEWEST: usize = 2 * CHUNKS;
-/// A method must make the spread smaller by more than this, at the lower end of
-/// its interval, to be worth two readings more.
-const WORTH_IT: f64 = 1.01;
-/// Minimum k of the chosen method at the lower end of its confidence interval, on samples that had
-/// no part in the choice; below it, long-term averaging is used.
-const NOT_WORSE: f64 = 0.98;
+/// A method must make the mean squared error smaller by more than this to be worth two readings more.
+const WORTH_IT: f64 = 1.05;
 
 /// Tests every method on intervals around nothing, in the order in which they
 /// were measured. `own` holds the pairs of the measuring process itself,
 /// `sampled` the same intervals with the nearest pairs of a sampler. The
 /// clock's step is `granularity` ticks.
 ///
-/// Slopes are fitted on nine tenths and applied to the remaining tenth. A method other than
-/// long-term averaging is chosen only if k > 1.01 beyond doubt on one half of the samples (level
-/// split between the methods). It is kept only if its k on the other half reaches 0.98 at the lower
-/// end of its confidence interval. `None` below 128 samples.
+/// Slopes are fitted on nine tenths and applied to the remaining tenth. The truth is 0, so the mean
+/// squared error of each method is measured: the method with the least on one half of the samples is
+/// chosen if that is below 1/1.05 of long-term averaging's, and is kept only if neither its error nor
+/// its scatter is above long-term averaging's on the other half. `None` below 128 samples.
 #[must_use]
 pub fn zero_test(
     own: &[Paired],
@@ -127,7 +123,7 @@ pub fn zero_test(
         methods.push(test(Method::Sampler, sampled));
     }
     methods.push(test(Method::ControlVariate, own));
-    let (chosen, why) = choose(&methods, &uncorrected, level);
+    let (chosen, why) = choose(&methods, &uncorrected);
     Some(ZeroTest {
         methods,
         chosen,
@@ -146,7 +142,9 @@ fn fit(method: Method, samples: &[Paired]) -> Correction {
 }
 
 /// Corrects each sample with slopes that come from neither it nor its neighbours, and the constant
-/// of the whole run, as long-term averaging has it.
+/// of the whole run, as long-term averaging has it. Fitted slopes weigh how far a pair is from the
+/// mean of all pairs: without that, a fold's own slopes would move its mean, and a difference of 0.01
+/// between two folds would add a hundredth of a reading to the scatter.
 fn out_of_sample(method: Method, samples: &[Paired]) -> Vec<f64> {
     let n = samples.len();
     let mut corrected = Vec::with_capacity(n);
@@ -158,7 +156,11 @@ fn out_of_sample(method: Method, samples: &[Paired]) -> Vec<f64> {
             constant: 0.0,
             ..fit(method, &others)
         };
-        corrected.extend(samples[held_out].iter().map(|s| slopes.apply(s)));
+        let at_mean = match published {
+            true => 0.0,
+            false => samples.iter().map(|s| slopes.cost(s.t1, s.t4)).sum::<f64>() / n as f64,
+        };
+        corrected.extend((samples[held_out].iter()).map(|s| slopes.apply(s) + at_mean));
     }
     if !published {
         let mean = corrected.iter().sum::<f64>() / n as f64;
@@ -183,17 +185,25 @@ fn reported(values: &[f64]) -> Vec<f64> {
     chunks(values, 1)
 }
 
-fn choose(methods: &[Tested], uncorrected: &[f64], level: f64) -> (Method, String) {
-    let others = methods.len() - 1;
-    let strict = 1.0 - (1.0 - level) / others as f64;
-    let uncorrected = for_choice(uncorrected);
-    let better = (methods[1..].iter())
-        .filter_map(|tested| {
-            let k = improvement(&uncorrected, &for_choice(&tested.corrected), strict)?;
-            (k.interval.lo? > WORTH_IT).then_some((tested, k.value))
-        })
+/// How many times the mean square of what long-term averaging leaves of nothing is that of what a
+/// method leaves, its bias included; `None` if either leaves nothing at all.
+fn gain(uncorrected: &[f64], corrected: &[f64]) -> Option<f64> {
+    let n = uncorrected.len() as f64;
+    let mean = uncorrected.iter().sum::<f64>() / n;
+    let without = uncorrected.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+    let with = corrected.iter().map(|x| x * x).sum::<f64>();
+    (without > 0.0 && with > 0.0).then(|| without / with)
+}
+
+fn choose(methods: &[Tested], uncorrected: &[f64]) -> (Method, String) {
+    let gain_of = |tested: &Tested, half: fn(&[f64]) -> Vec<f64>| {
+        gain(&half(uncorrected), &half(&tested.corrected))
+    };
+    let best = (methods[1..].iter())
+        .filter_map(|tested| Some((tested, gain_of(tested, for_choice)?)))
+        .filter(|(_, gain)| *gain > WORTH_IT)
         .max_by(|a, b| a.1.total_cmp(&b.1));
-    let Some((best, _)) = better else {
+    let Some((best, _)) = best else {
         return (
             Method::LongTerm,
             "no pair of readings tells more about an interval's cost than the long-term mean does"
@@ -201,19 +211,24 @@ fn choose(methods: &[Tested], uncorrected: &[f64], level: f64) -> (Method, Strin
         );
     };
     let name = best.method.name();
-    match best
-        .k
-        .as_ref()
-        .and_then(|k| Some((k.value, k.interval.lo?)))
-    {
-        Some((k, lo)) if lo >= NOT_WORSE => (
-            best.method,
-            format!(
-                "{name} has the greatest improvement factor, {k:.2} (at least {lo:.2}) on samples \
-                 that had no part in the choice"
-            ),
-        ),
-        _ => (
+    // Bias and scatter together, and the scatter alone: neither may be worse than without.
+    let judged = gain_of(best, reported).unwrap_or(0.0);
+    let k = best.k.as_ref().filter(|k| k.value >= 1.0);
+    match k.filter(|_| judged >= 1.0) {
+        Some(k) => {
+            let parts = match k.interval.lo {
+                Some(lo) if lo >= 1.0 => "",
+                _ => "; not in all parts of the run, as the interval of k says",
+            };
+            (
+                best.method,
+                format!(
+                    "{name} leaves the least mean squared error, 1/{judged:.2} of that of long-term \
+                     averaging on samples that had no part in the choice{parts}"
+                ),
+            )
+        }
+        None => (
             Method::LongTerm,
             format!(
                 "{name} looked better, but not on the samples that had no part in the choice: \

@@ -89,6 +89,7 @@ fn shares(
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --all"]
 fn shares_of_a_memory_hog_on_another_cpu() {
     let duty = |memory| Duty { memory, cpu: 0.0 };
     shares("samples", "memory hog", "memory-traffic", duty, |s| {
