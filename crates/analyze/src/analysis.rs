@@ -381,12 +381,14 @@ fn subtracting(
             });
         }
         Compensate::Pairs => {
-            costs.pair_correction = Some(PairCorrection::published("pairs", paired));
+            costs.pair_correction = Some(PairCorrection::published(paired));
             costs.set_ns_per_tick(ns);
             context.nearest = Nearest::Own;
         }
         Compensate::Sampler => {
-            costs.pair_correction = Some(PairCorrection::published("sampler", None));
+            let calibrated = (calibration.as_ref())
+                .map(|calibration| CostTable::new(calibration, recorded, ns).span_costs());
+            costs.pair_correction = Some(PairCorrection::of_sampler(calibrated));
             costs.set_ns_per_tick(ns);
             context.nearest = Nearest::Sampler;
         }

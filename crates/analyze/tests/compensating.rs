@@ -187,6 +187,46 @@ fn with_shares(chosen: &str) -> Manifest {
     }
 }
 
+/// A sampler's pairs take 24, and a plain span costs 10 +- 1 by the calibration: nothing says that
+/// readings of another thread cost what the program's own do, so the interval reaches from 9 to 24.
+/// Without a calibration it is 0 to twice as much.
+#[test]
+fn readings_of_another_thread_leave_open_what_the_own_cost() {
+    let rows: Vec<support::Row> = (1..=40)
+        .flat_map(|i| {
+            [
+                row(Kind::Pair, 1000 * i, 9, 24).on(1),
+                row(Kind::Begin, 1000 * i + 100, 1, 0),
+                row(Kind::End, 1000 * i + 200, 1, 0),
+            ]
+        })
+        .collect();
+    let calibrated = Manifest {
+        calibration: Some(calibration()),
+        ..manifest()
+    };
+    for (manifest, [least, most], said) in [
+        (calibrated, [9.0, 24.0], "holds the calibration's cost"),
+        (manifest(), [0.0, 48.0], "0 to twice as much"),
+    ] {
+        let found = compensated(&manifest, &rows, Compensate::Sampler);
+        let span = interval(&found, "event 1");
+        let cost = span.compensation.cost.clone().unwrap();
+        let near = |got: Option<f64>, by_hand: f64| {
+            assert!((got.unwrap() - by_hand).abs() < 1e-9, "{cost:?}");
+        };
+        near(Some(cost.value), 24.0);
+        near(cost.interval.lo, least);
+        near(cost.interval.hi, most);
+        assert!(cost.method.contains(said), "{cost:?}");
+        let mean = span.mean.clone().unwrap();
+        assert!((mean.value - 76.0).abs() < 1e-9, "{mean:?}");
+        let (lo, hi) = (mean.interval.lo.unwrap(), mean.interval.hi.unwrap());
+        // The truth of the calibration, 90, is in it.
+        assert!(lo <= 100.0 - most.min(100.0) && hi >= 90.0, "{mean:?}");
+    }
+}
+
 /// 5 + 0.25 * 20 + 0.5 * 30 = 25; 5 + 0.25 * 34 + 0.5 * 16 = 21.5. The pairs'
 /// mean is the calibration's 25: nothing has drifted.
 #[test]

@@ -102,12 +102,12 @@ fn k_of_long_readings() {
     assert_eq!(z.chosen, Method::ControlVariate, "{}", z.why);
 }
 
-/// Intervals of nothing under a load that begins and ends: 100 readings of 7 000 at each end take
-/// 170 with a standard deviation of 3, the others 440 with one of 9; nothing else is in common.
-fn begun_and_ended(source: &mut Source) -> Vec<Paired> {
+/// Intervals of nothing under a load that begins and ends: the first and last of 7 000 readings take
+/// 170 each with a standard deviation of 3, the others 440 with one of 9; nothing else is in common.
+fn begun_and_ended(source: &mut Source, [first, last]: [usize; 2]) -> Vec<Paired> {
     (0..7000)
         .map(|i| {
-            let is_within = (100..6900).contains(&i);
+            let is_within = (first..7000 - last).contains(&i);
             let (mean, sd) = if is_within {
                 (440.0, 9.0)
             } else {
@@ -128,9 +128,12 @@ fn begun_and_ended(source: &mut Source) -> Vec<Paired> {
 /// Without a beginning and an end it is the constant.
 #[test]
 fn a_load_that_begins_and_ends() {
-    for seed in 30..40 {
+    for (seed, ends) in (30..40).flat_map(|seed| [(seed, [100, 100]), (seed, [100, 0])]) {
         let mut source = Source::new(seed);
-        let (seen, fresh) = (begun_and_ended(&mut source), begun_and_ended(&mut source));
+        let (seen, fresh) = (
+            begun_and_ended(&mut source, ends),
+            begun_and_ended(&mut source, ends),
+        );
         let error = |correction: &Correction, of: &[Paired]| {
             of.iter().map(|s| correction.apply(s).powi(2)).sum::<f64>() / of.len() as f64
         };
@@ -140,8 +143,8 @@ fn a_load_that_begins_and_ends() {
             error(&z.choice().correction, &fresh),
             error(&constant, &fresh),
         );
-        // 2/70 * 270^2 and 81, against 1.5 * 81 for pairs: 17 times.
-        assert!(without / chosen > 8.0, "{}: {without} {chosen}", z.why);
+        // 1/70 or 2/70 * 270^2 and 81, against 1.5 * 81 for pairs: 9 and 17 times.
+        assert!(without / chosen > 6.0, "{}: {without} {chosen}", z.why);
         let within = zero_test(&seen[100..6900], None, LEVEL, 1.0).unwrap();
         assert_eq!(within.chosen, Method::LongTerm, "{}", within.why);
     }

@@ -16,6 +16,8 @@ const ALONE: [&str; 3] = ["survey", "interference", "undertick_experiment"];
 
 /// Test programs that take longest, by the directory of their package, the longest first.
 const LONGEST: [&str; 4] = ["cli", "report", "estimate", "meter"];
+/// Package whose test programs mostly wait for a recorder or a program: they run beside the longest.
+const WAITING: &str = "record";
 /// The test program that makes the pages which a browser opens.
 const PAGES: &str = "drawings";
 
@@ -72,9 +74,13 @@ impl Programs {
         };
         let is_alone = |program: &Program| ALONE.contains(&program.name.as_str());
         let (alone, mut together): (Vec<_>, Vec<_>) = self.0.into_iter().partition(is_alone);
-        // The longest ones first, so that none runs on when all others have ended.
+        // The longest ones first, so that none runs on when all others have ended, and not two of
+        // them before one that waits.
         let rank = |program: &Program| LONGEST.iter().position(|of| program.is_of(of));
         together.sort_by_key(|program| rank(program).unwrap_or(LONGEST.len()));
+        let (waiting, computing): (Vec<_>, Vec<_>) =
+            (together.into_iter()).partition(|program| program.is_of(WAITING));
+        let together = in_turn(computing, waiting);
         let libraries = libraries.trim();
         run_all(count, tier, together, (AT_ONCE, libraries), |program| {
             if program.name == PAGES {
@@ -84,6 +90,20 @@ impl Programs {
         drop(drawn);
         before_alone(count);
         run_all(count, tier, alone, (1, libraries), |_| {});
+    }
+}
+
+/// One of each list in turn, and the rest of the longer one.
+fn in_turn<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
+    let mut all = Vec::with_capacity(first.len() + second.len());
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    loop {
+        let before = all.len();
+        all.extend(first.next());
+        all.extend(second.next());
+        if all.len() == before {
+            return all;
+        }
     }
 }
 
@@ -156,7 +176,13 @@ fn tests_of(program: &Program, tier: Tier, libraries: &str) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{Program, program};
+    use super::{Program, in_turn, program};
+
+    #[test]
+    fn lists_take_turns() {
+        assert_eq!(in_turn(vec![1, 2, 3], vec![7]), [1, 7, 2, 3]);
+        assert_eq!(in_turn(vec![], vec![7, 8]), [7, 8]);
+    }
 
     #[test]
     fn programs_of_tests_are_found_in_what_cargo_says() {

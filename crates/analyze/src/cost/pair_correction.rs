@@ -5,6 +5,7 @@ use undertick_estimate::compensation::Correction;
 use undertick_format::manifest::PairedCost;
 
 use super::table::span_cost;
+use crate::reading::ENDS;
 
 /// A correction by the pairs beside each sample.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,19 @@ pub(crate) struct PairCorrection {
     /// Below this much work, ns, the second value is the error: it includes what spans around
     /// nothing additionally cost.
     pub(crate) small: Option<(f64, Cost)>,
+    /// Whose pairs these are and what they leave open.
+    pub(crate) whose: Whose,
+}
+
+/// Who read the pairs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whose {
+    /// The measured thread: the bias was measured with known doses.
+    Own,
+    /// Another thread, on another CPU and in a loop of its own: nothing has measured what its
+    /// readings have to do with the program's. The calibration has the costs of the program's
+    /// sections by [`Ends`](crate::reading::Ends), if there is one.
+    Another(Option<[Cost; ENDS]>),
 }
 
 /// Mean of a pair when the constant was measured, ticks, and the change of a span's cost with it.
@@ -38,13 +52,51 @@ const SLOW_PAIR: f64 = 3.0;
 impl PairCorrection {
     /// Half of both pairs, as published; `bias` is what is known to remain, and is not
     /// subtracted.
-    pub(crate) fn published(name: &'static str, bias: Option<&PairedCost>) -> Self {
+    pub(crate) fn published(bias: Option<&PairedCost>) -> Self {
         Self {
             correction: Correction::pairs(),
             error: bias.map_or_else(Cost::default, |paired| systematic(&paired.pairs_bias_ns)),
-            name,
+            name: "pairs",
             reference: None,
             small: None,
+            whose: Whose::Own,
+        }
+    }
+
+    /// Half of both pairs of another thread, beside the costs of the calibration.
+    pub(crate) fn of_sampler(calibrated: Option<[Cost; ENDS]>) -> Self {
+        Self {
+            name: "sampler",
+            whose: Whose::Another(calibrated),
+            ..Self::published(None)
+        }
+    }
+
+    /// What the pairs leave open about the cost of sections, of which `counts` have each kind of
+    /// ends, if the pairs' mean is `mean_ns`.
+    pub(crate) fn left_open(&self, mean_ns: f64, counts: &[u64; ENDS]) -> Cost {
+        let Whose::Another(calibrated) = self.whose else {
+            return self.error;
+        };
+        // Without a calibration: between nothing and twice as much.
+        let (least, most) = match calibrated {
+            None => (0.0, 2.0 * mean_ns),
+            Some(costs) => {
+                let n = counts.iter().sum::<u64>().max(1) as f64;
+                (costs.iter().zip(counts)).fold((0.0, 0.0), |(least, most), (cost, &count)| {
+                    let share = count as f64 / n;
+                    (
+                        least + share * (cost.value - cost.below),
+                        most + share * (cost.value + cost.above),
+                    )
+                })
+            }
+        };
+        Cost {
+            value: 0.0,
+            below: (mean_ns - least).max(0.0),
+            above: (most - mean_ns).max(0.0),
+            systematic: true,
         }
     }
 
@@ -84,6 +136,7 @@ impl PairCorrection {
                 pair_ticks: paired.pair_ns.value / ns_per_tick,
                 slope: paired.slope(),
             }),
+            whose: Whose::Own,
             small: (paired.span.least_dose_ns.filter(|_| disputed)).map(|least| (least, small)),
         }
     }
@@ -92,7 +145,16 @@ impl PairCorrection {
     pub(crate) fn how(&self) -> &'static str {
         match self.name {
             "pairs" => "half of both pairs beside each sample",
-            "sampler" => "half of the sampler's nearest pairs",
+            "sampler" => match self.whose {
+                Whose::Another(Some(_)) => {
+                    "half of the sampler's nearest pairs; the interval holds the calibration's cost, \
+                     as another thread's readings are not the program's"
+                }
+                _ => {
+                    "half of the sampler's nearest pairs; nothing here says what the program's own \
+                     readings cost: the interval is 0 to twice as much"
+                }
+            },
             "calibrated" => "calibration by known doses of work",
             _ => "fitted shares of both pairs, the constant by known doses of work",
         }

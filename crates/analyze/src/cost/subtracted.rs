@@ -265,10 +265,11 @@ impl Costs {
                 };
                 let drift = drift * table.ns_per_tick;
                 let unsure = DRIFT_ERROR * whole.abs() * table.ns_per_tick;
+                let left = pair_correction.left_open(told / share, &self.by_pairs);
                 let error = Cost {
-                    below: pair_correction.error.below + unsure,
-                    above: pair_correction.error.above + unsure,
-                    ..pair_correction.error
+                    below: left.below + unsure,
+                    above: left.above + unsure,
+                    ..left
                 };
                 (drift, error.times(share))
             }

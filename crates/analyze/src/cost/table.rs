@@ -260,6 +260,11 @@ impl CostTable {
         }
     }
 
+    /// Costs of sections by [`Ends`], ns, without what lies inside.
+    pub(crate) fn span_costs(&self) -> [Cost; ENDS] {
+        self.spans
+    }
+
     /// Sets the tick of a table without constants.
     pub(crate) fn set_ns_per_tick(&mut self, ns_per_tick: f64) {
         self.ns_per_tick = ns_per_tick;

@@ -83,7 +83,7 @@ fn calibration() -> Calibration {
 #[test]
 fn pairs_tell_the_cost_of_their_sample() {
     let mut t = CostTable::new(&calibration(), Recorded::ByHand, 0.4);
-    t.pair_correction = Some(PairCorrection::published("pairs", None));
+    t.pair_correction = Some(PairCorrection::published(None));
     let with = sample(Ends::Ordered, 1, [75, 80]);
     let without = sample(Ends::Ordered, 0, [0; 2]);
     assert_eq!(t.subtracted_from(&with).ticks, 98);

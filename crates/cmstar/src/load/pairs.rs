@@ -26,13 +26,15 @@ pub struct MessagePairs {
     /// Time between the pairs of readings of a clock process in its cluster, ns; `None` without
     /// such a process.
     pub sample_every_ns: Option<u64>,
+    /// Whether the client measures nothing after each call: the check of Section 5.2.
+    pub checks: bool,
     /// The seed.
     pub seed: u64,
 }
 
 impl MessagePairs {
     /// Returns the default: StarOS, 512 calls as published, the clock read by 4-Read, no clock
-    /// process, seed 1.
+    /// process, no checks, seed 1.
     #[must_use]
     pub const fn new(pairs_per_cluster: usize, words: u32) -> Self {
         Self {
@@ -43,6 +45,7 @@ impl MessagePairs {
             warm_up: 16,
             routine: Some(Routine::Four),
             sample_every_ns: None,
+            checks: false,
             seed: 1,
         }
     }
@@ -62,6 +65,9 @@ pub struct Call {
     /// The client's reading before it sent, the server's when it had the message, and the client's
     /// when it had accessed the result; `None` if they do not read.
     pub readings: Option<[Reading; 3]>,
+    /// The client's four readings in a row after the call, of which the middle two measure nothing;
+    /// `None` without checks.
+    pub check: Option<[Reading; 4]>,
 }
 
 impl Call {
@@ -119,6 +125,7 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
     let reads = pairs.routine.map(|r| (system_clock(parameters), r));
     let mut client = Client::new(home, channels, pairs.words);
     client.reads = reads;
+    client.checks = pairs.checks && reads.is_some();
     client.left = Some(pairs.warm_up + pairs.repetitions);
     let mut server = Server::new(home, channels, pairs.words);
     server.reads = reads;
@@ -147,9 +154,7 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
         _ => Vec::new(),
     };
     let calls = match (machine.program(client), machine.program(server)) {
-        (Player::Client(client), Player::Server(server)) => {
-            joined(client, server, pairs.routine.is_some())
-        }
+        (Player::Client(client), Player::Server(server)) => joined(client, server),
         _ => Vec::new(),
     };
     Ok(PairsRun {
@@ -161,23 +166,22 @@ pub fn message_pairs(parameters: &Parameters, pairs: &MessagePairs) -> Result<Pa
 }
 
 /// Joins both sides of each call.
-fn joined(client: &Client, server: &Server, reads: bool) -> Vec<Call> {
+fn joined(client: &Client, server: &Server) -> Vec<Call> {
+    let of_call = if client.checks { 2 + CHECKS } else { 2 };
+    let mut readings = client.readings.chunks(of_call);
     let both = client.calls.iter().zip(&server.received).enumerate();
-    both.map(
-        |(n, (&(sent, done), &(received, server_was_blocked)))| Call {
+    both.map(|(n, (&(sent, done), &(received, server_was_blocked)))| {
+        let own = client.reads.and_then(|_| readings.next());
+        let at = |i: usize| own.and_then(|own| own.get(i).copied());
+        Call {
             sent,
             received,
             done,
             server_was_blocked,
-            readings: reads.then(|| {
-                [
-                    client.readings[2 * n],
-                    server.readings[n],
-                    client.readings[2 * n + 1],
-                ]
-            }),
-        },
-    )
+            readings: (|| Some([at(0)?, *server.readings.get(n)?, at(1)?]))(),
+            check: (|| Some([at(1)?, at(2)?, at(3)?, at(4)?]))(),
+        }
+    })
     .collect()
 }
 
@@ -220,12 +224,16 @@ fn start_others(
     Ok(())
 }
 
+/// Readings of a check, after the one that ends the call.
+const CHECKS: usize = 3;
+
 /// A client: sends arguments, waits for the result, accesses it.
 pub(super) struct Client {
     cluster: usize,
     channels: (ChannelId, ChannelId),
     words: u32,
     reads: Option<(ClockId, Routine)>,
+    checks: bool,
     /// Number of calls still to make; `None`: unlimited, and nothing is kept.
     left: Option<usize>,
     stage: usize,
@@ -242,6 +250,7 @@ impl Client {
             // The client and the server access half of the words each.
             words: words / 2,
             reads: None,
+            checks: false,
             left: None,
             stage: 0,
             sent: Moment::START,
@@ -257,11 +266,12 @@ impl Program for Client {
             self.readings.push(reading);
         }
         loop {
-            self.stage = self.stage % 6 + 1;
+            let stages = if self.checks { 6 + CHECKS } else { 6 };
+            self.stage = self.stage % stages + 1;
             match (self.stage, self.reads) {
                 (1, _) if self.left == Some(0) => return Act::End,
                 (1, _) => return Act::Prepare { words: 4 },
-                (2 | 6, Some((clock, routine))) => {
+                (2 | 6.., Some((clock, routine))) => {
                     if self.stage == 6 {
                         self.kept(input.now);
                     }

@@ -73,9 +73,12 @@ impl ZeroTest {
 
 /// Folds of the cross-fit: each is corrected with what the others give.
 const FOLDS: usize = 10;
-/// Chunks that are used in turn for the choice and for the reported figures, so that k is not
+/// Fewest chunks that are used in turn for the choice and for the reported figures, so that k is not
 /// reported from the samples by which the method was chosen.
 const CHUNKS: usize = 64;
+/// Samples in a chunk, if there are enough: both halves must see what is there for a hundredth of the
+/// run, such as the beginning of a load.
+const OF_CHUNK: usize = 16;
 /// Number of samples below which no method can be chosen.
 const FEWEST: usize = 2 * CHUNKS;
 /// A method must make the mean squared error smaller by more than this to be worth two readings more.
@@ -171,9 +174,10 @@ fn out_of_sample(method: Method, samples: &[Paired]) -> Vec<f64> {
 
 fn chunks(values: &[f64], parity: usize) -> Vec<f64> {
     let n = values.len();
-    (parity..CHUNKS)
+    let chunks = CHUNKS.max(n / OF_CHUNK);
+    (parity..chunks)
         .step_by(2)
-        .flat_map(|i| values[i * n / CHUNKS..(i + 1) * n / CHUNKS].to_vec())
+        .flat_map(|i| values[i * n / chunks..(i + 1) * n / chunks].to_vec())
         .collect()
 }
 

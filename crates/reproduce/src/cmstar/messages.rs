@@ -7,33 +7,35 @@ use undertick_estimate::compensation::{Correction, Paired};
 use undertick_estimate::{Numbers, line};
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
 
+use super::checks::Check;
 use super::published::{CALL_US_PER_WORD, LATENCY_US, WORDS};
+use super::readings::standard_deviation;
 use super::{Context, item};
-use crate::Run;
 use undertick_experiment::jobs::Stopped;
 
-/// Time between two pairs of readings of the clock process, ns.
-const SAMPLE_EVERY_NS: u64 = 20_000_000;
+/// Time between two pairs of readings of the clock process, ns: it reads nearly all the time, so that
+/// a pair is never far from a reading ([`super::checks`] shows what becomes of pairs that are).
+pub(super) const SAMPLE_EVERY_NS: u64 = 200_000;
 
 /// The true and the measured time of a call, us.
-struct Times {
-    truth_us: f64,
+pub(super) struct Times {
+    pub(super) truth_us: f64,
     /// Less the nearest pairs of the clock process (Method II).
-    corrected_us: f64,
+    pub(super) corrected_us: f64,
+    /// Standard deviation of single results.
+    sd_us: f64,
 }
 
 /// Mean latency and mean duration of a call on one machine.
-struct OfMachine {
-    latency: Times,
+pub(super) struct OfMachine {
+    pub(super) latency: Times,
     call: Times,
+    pub(super) check: Option<Check>,
 }
 
 pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
     let (parameters, seeds) = (context.parameters, context.request.seeds());
-    let repetitions = match context.request.run {
-        Run::Full => 512,
-        Run::Quick => 96,
-    };
+    let repetitions = super::checks::repetitions(context);
     let all: Vec<MessagePairs> = (1..=LATENCY_US.len())
         .flat_map(|pairs| WORDS.map(|words| (pairs, words)))
         .flat_map(|(pairs, words)| (1..=seeds).map(move |seed| (pairs, words, seed)))
@@ -41,6 +43,7 @@ pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
             repetitions,
             seed,
             sample_every_ns: Some(SAMPLE_EVERY_NS),
+            checks: true,
             ..MessagePairs::new(pairs, words)
         })
         .collect();
@@ -82,8 +85,18 @@ pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
                     .as_ref()
                     .zip(measured.as_ref())
                     .map(|(t, m)| m.value - t.value);
+                let sd_us = match name {
+                    "latency" => context.mean(of(&|m| m.latency.sd_us), "us"),
+                    _ => context.mean(of(&|m| m.call.sd_us), "us"),
+                }
+                .map_or(f64::NAN, |sd| sd.value);
                 if let Some(measured) = &measured {
-                    to.push(Point::from_estimate(f64::from(*words), measured));
+                    // As printed: the bars are of single results.
+                    to.push(Point {
+                        x: f64::from(*words),
+                        y: measured.value,
+                        within: Some([measured.value - sd_us, measured.value + sd_us]),
+                    });
                 }
                 let is_published = name == "latency" && *words == 0;
                 let note = off.map_or_else(String::new, |off| {
@@ -99,6 +112,7 @@ pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
                 ));
                 cells.push(cell);
                 cells.push(truth.map_or_else(|| "–".to_owned(), |t| format!("{:.0}", t.value)));
+                cells.push(format!("{sd_us:.0}"));
             }
             rows.push(cells);
         }
@@ -118,13 +132,13 @@ pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
              little as more words are accessed; the call takes 49.9 us more for each word. Measured: by the \
              simulated clock, corrected by Method II.",
         ],
-        &["pairs", "words", "latency, us", "true", "call, us", "true"],
+        &["pairs", "words", "latency, us", "true", "sd", "call, us", "true", "sd"],
         rows,
     );
     let words = || Axis::new("words accessed", "1");
     context.plot(Plot {
         title: "Figure 16: latency of messages".to_owned(),
-        text: Vec::new(),
+        text: vec!["The bars are one standard deviation of single results, as printed.".to_owned()],
         x: words(),
         y: Axis::new("latency", "us"),
         curves: latencies,
@@ -136,7 +150,7 @@ pub(super) fn messages(context: &mut Context<'_>) -> Result<(), Stopped> {
         y: Axis::new("call", "us"),
         curves: calls,
     });
-    Ok(())
+    super::checks::running(context, &machines)
 }
 
 fn curve(pairs: usize, points: Vec<Point>) -> Curve {
@@ -162,7 +176,7 @@ fn slope(context: &mut Context<'_>, pairs: usize, call: &[Point]) {
     ));
 }
 
-fn of_machine(run: &PairsRun, tick_us: f64) -> OfMachine {
+pub(super) fn of_machine(run: &PairsRun, tick_us: f64) -> OfMachine {
     let mean =
         |values: Vec<f64>| (Numbers::new(values).mean(0.95)).map_or(f64::NAN, |mean| mean.value);
     // The latency is meaningful only if the server was waiting.
@@ -172,27 +186,28 @@ fn of_machine(run: &PairsRun, tick_us: f64) -> OfMachine {
                 .iter()
                 .filter(|call| ends[1] == 2 || call.server_was_blocked)
         };
+        let measured: Vec<f64> = calls()
+            .filter_map(|call| {
+                let readings = call.readings?;
+                corrected(&readings[ends[0]], &readings[ends[1]], &run.samples)
+            })
+            .map(|sample| Correction::pairs().apply(&sample) * tick_us)
+            .collect();
         Times {
             truth_us: mean(calls().map(|call| truth(call) as f64 / 1e3).collect()),
-            corrected_us: mean(
-                calls()
-                    .filter_map(|call| {
-                        let readings = call.readings?;
-                        corrected(&readings[ends[0]], &readings[ends[1]], &run.samples)
-                    })
-                    .map(|ticks| ticks * tick_us)
-                    .collect(),
-            ),
+            sd_us: standard_deviation(&measured),
+            corrected_us: mean(measured),
         }
     };
     OfMachine {
         latency: times(&|call| call.latency_ns(), [0, 1]),
         call: times(&|call| call.call_ns(), [0, 2]),
+        check: Check::from_run(run, tick_us),
     }
 }
 
-/// An elapsed time less the mean of the clock process's pairs nearest to its ends, ticks.
-fn corrected(from: &Reading, to: &Reading, samples: &[[Reading; 2]]) -> Option<f64> {
+/// An elapsed time with the clock process's pairs nearest to its ends, ticks.
+pub(super) fn corrected(from: &Reading, to: &Reading, samples: &[[Reading; 2]]) -> Option<Paired> {
     let ticks =
         |a: &Reading, b: &Reading| Some(b.ticks?.wrapping_sub(a.ticks?).cast_signed() as f64);
     // Nearest by what the clock shows, because the truth is not available to a measurement.
@@ -204,10 +219,9 @@ fn corrected(from: &Reading, to: &Reading, samples: &[[Reading; 2]]) -> Option<f
         let pair = candidates.iter().min_by_key(distance)?;
         ticks(&pair[0], &pair[1])
     };
-    let sample = Paired {
+    Some(Paired {
         t1: nearest(from)?,
         tm: ticks(from, to)?,
         t4: nearest(to)?,
-    };
-    Some(Correction::pairs().apply(&sample))
+    })
 }

@@ -3,6 +3,7 @@
 //! truth.
 
 mod beyond;
+mod checks;
 mod here;
 mod messages;
 mod published;

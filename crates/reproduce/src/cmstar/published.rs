@@ -59,6 +59,10 @@ const fn zero(
 pub(super) const LARGEST_MEAN_US: f64 = 6.7;
 /// Latency of a message, us, with 1, 2 and 3 pairs in each cluster.
 pub(super) const LATENCY_US: [f64; 3] = [7050.0, 7960.0, 9615.0];
+/// The running check of Section 5.2: largest mean, us, and range of k, with interrupts and without.
+pub(super) const CHECK_MEAN_US: f64 = 4.9;
+pub(super) const CHECK_K: [f64; 2] = [0.74, 0.78];
+pub(super) const CHECK_K_UNDISTURBED: [f64; 2] = [1.01, 1.22];
 /// Time that each word adds to a remote call, us.
 pub(super) const CALL_US_PER_WORD: f64 = 49.9;
 /// Words accessed in a call.

@@ -90,6 +90,13 @@ fn published_figures_come_out() {
         }
     }
     assert!(sides >= 7, "{sides} of 8");
+    // Its load begins and ends within the test, which pairs follow and a constant does not.
+    let chosen = value(&found, "zero/I/Medusa/4-Read/chosen/k");
+    assert!(chosen > 2.0, "{chosen}");
+    // Pairs of readings far away see the measured pair's own messages.
+    let off = |ms: &str| value(&found, &format!("apart/{ms}/off"));
+    assert!(off("20") < -30.0, "{}", off("20"));
+    assert!(off("0.2").abs() < off("20").abs() / 2.0, "{}", off("0.2"));
     let said = format!("Zero tests: {agree} of 8 k agree within 9 %");
     assert!(
         found.findings.iter().any(|f| f.contains(&said)),

@@ -5,7 +5,7 @@ use super::readings::standard_deviation;
 use super::{Context, item};
 use undertick_cmstar::load::{MethodOne, MethodTwo, Repetition, method_one, method_two};
 use undertick_cmstar::{Parameters, Reading};
-use undertick_estimate::compensation::{Method, Paired, zero_test};
+use undertick_estimate::compensation::{Method, Paired, improvement, zero_test};
 use undertick_experiment::jobs::Stopped;
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
 
@@ -83,9 +83,11 @@ impl ZeroTestResult {
     fn from_samples(samples: &[Paired], method: u8, tick_us: f64, level: f64) -> Option<Self> {
         let tested = zero_test(samples, None, level, 1.0)?;
         let pairs = tested.methods.iter().find(|m| m.method == Method::Pairs)?;
+        // Nothing was chosen by these samples: all of them count.
+        let before: Vec<f64> = samples.iter().map(|s| s.tm).collect();
         Some(Self {
             mean_us: pairs.bias.value * tick_us,
-            k: pairs.k.as_ref().map(|k| k.value),
+            k: improvement(&before, &pairs.corrected, level).map(|k| k.value),
             chosen: Chosen::from_samples(samples, method, tick_us, level)?,
             uncorrected_us: samples.iter().map(|s| s.tm * tick_us).collect(),
             corrected_us: pairs.corrected.iter().map(|t| t * tick_us).collect(),
