@@ -54,7 +54,8 @@ fn acts_of_one_process_take_what_their_parts_take() {
                 clock,
                 routine: Routine::Latched,
             },
-            126_000 + FAR_NS,
+            // The second word: 3 us from the memory, 2 on the bus, 1.5 on the Map Bus.
+            126_000 + FAR_NS + 6_500,
         ),
         (
             Act::Read {

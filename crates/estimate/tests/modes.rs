@@ -196,7 +196,7 @@ fn separate_modes_are_found() {
 /// The modes found at 4, 5, 6 and 8 standard deviations, for the book.
 #[test]
 #[ignore = "prints a table"]
-fn power() {
+fn prints_power() {
     let runs = repetitions(400);
     for (name, shares) in SHARES {
         let least = shares.iter().fold(1.0, |a: f64, &b| a.min(b));

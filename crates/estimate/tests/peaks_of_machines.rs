@@ -107,7 +107,7 @@ fn random_run(seed: &mut u64, apart: f64) -> (Machine, Ran) {
 /// Prints a table of the number of peaks by their distance.
 #[test]
 #[ignore = "prints a table"]
-fn separation() {
+fn prints_separation() {
     let runs = repetitions(300);
     for apart in [5.0, 6.0, 7.0, 8.0, 9.0, 12.0] {
         let mut seed = 1_000_000;
@@ -364,7 +364,7 @@ fn one_peak_is_one_peak() {
 /// Prints a table of the number of bursts in which a disturber must be seen.
 #[test]
 #[ignore = "prints a table"]
-fn power() {
+fn prints_power() {
     let runs = repetitions(200);
     for burst in [0.0, 0.01, 0.03] {
         for share in [0.02, 0.05, 0.1, 0.3] {
@@ -393,7 +393,7 @@ fn power() {
 /// Prints a table of the errors of shares, loss and slow-down, and the widths of their intervals.
 #[test]
 #[ignore = "prints a table"]
-fn widths() {
+fn prints_widths() {
     let runs = repetitions(300);
     for (share, slow) in [(0.3, 2.4), (0.05, 2.4), (0.3, 1.2)] {
         for stay in [

@@ -1,4 +1,4 @@
-//! Runs the workspace's test programs, three at a time. Most of them spend part of their time waiting
+//! Runs the workspace's test programs, some at a time. Most of them spend part of their time waiting
 //! for a recorder or a program, and `cargo test` runs them one after the other.
 
 use std::path::Path;
@@ -9,7 +9,13 @@ use std::sync::{Mutex, PoisonError};
 use super::{Count, Tier};
 use crate::run::{command, output, run_lines};
 
-const AT_ONCE: usize = 3;
+/// Programs at once; with all tests, two more are run beside them.
+const fn at_once(tier: Tier) -> usize {
+    match tier {
+        Tier::Usual => 3,
+        Tier::All => 2,
+    }
+}
 /// Tests that use all CPUs, or compare the shares of two programs: nothing runs beside them. Those of
 /// the experiments have spin locks with rivals, and take twenty times as long beside others.
 const ALONE: [&str; 3] = ["survey", "interference", "undertick_experiment"];
@@ -82,11 +88,17 @@ impl Programs {
             (together.into_iter()).partition(|program| program.is_of(WAITING));
         let together = in_turn(computing, waiting);
         let libraries = libraries.trim();
-        run_all(count, tier, together, (AT_ONCE, libraries), |program| {
-            if program.name == PAGES {
-                let _ = drawn.send(());
-            }
-        });
+        run_all(
+            count,
+            tier,
+            together,
+            (at_once(tier), libraries),
+            |program| {
+                if program.name == PAGES {
+                    let _ = drawn.send(());
+                }
+            },
+        );
         drop(drawn);
         before_alone(count);
         run_all(count, tier, alone, (1, libraries), |_| {});
@@ -165,7 +177,8 @@ fn tests_of(program: &Program, tier: Tier, libraries: &str) -> Command {
     let others = std::env::var("LD_LIBRARY_PATH").map_or(String::new(), |path| format!(":{path}"));
     let mut tests = command(&[&program.path, "--show-output"]);
     if tier == Tier::All {
-        tests.arg("--include-ignored");
+        // Those print tables for the book, and judge nothing.
+        tests.args(["--include-ignored", "--skip", "prints_"]);
     }
     tests
         .current_dir(&program.package)

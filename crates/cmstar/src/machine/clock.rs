@@ -32,6 +32,11 @@ impl SystemClock {
         (at.ns() / self.tick_ns) & (u64::MAX >> (64 - bits))
     }
 
+    /// Returns the number of its words.
+    pub fn words(&self) -> u64 {
+        self.shape.words() as u64
+    }
+
     /// Returns a word of it; 0 is the low one.
     pub fn word(&self, index: usize, at: Moment) -> u64 {
         let shifted = self.ticks(at) >> (self.shape.width_bits() as usize * index);

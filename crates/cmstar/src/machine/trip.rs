@@ -150,20 +150,23 @@ impl<P: Program> Machine<P> {
             }
             Stage::NearKmap => {
                 let service_ns = costs.near_kmap.draw_ns(&mut self.process(p).stream);
-                let Some(end) = self.offer(p, from, service_ns) else {
+                let Some(at) = self.fetch(p, from, service_ns) else {
                     return;
                 };
-                (Stage::MapBusBack, self.reach(p, end.plus_ns(costs.memory)))
+                (Stage::MapBusBack, at)
             }
-            Stage::BusOut => (Stage::FarKmap, self.cross()),
+            Stage::BusOut => (Stage::FarKmap, self.cross(1)),
             Stage::FarKmap => {
                 let service_ns = costs.far_kmap.draw_ns(&mut self.process(p).stream);
-                let Some(end) = self.offer(p, to, service_ns) else {
+                let Some(at) = self.fetch(p, to, service_ns) else {
                     return;
                 };
-                (Stage::BusBack, self.reach(p, end.plus_ns(costs.memory)))
+                (Stage::BusBack, at)
             }
-            Stage::BusBack => (Stage::KmapBack, self.cross()),
+            Stage::BusBack => {
+                let words = self.words(p);
+                (Stage::KmapBack, self.cross(words))
+            }
             Stage::KmapBack => {
                 let service_ns = costs.own_kmap_back.draw_ns(&mut self.process(p).stream);
                 (Stage::MapBusBack, self.kmaps[from].serve(now, service_ns))
@@ -173,7 +176,8 @@ impl<P: Program> Machine<P> {
                 next
             }
             Stage::MapBusBack => {
-                let end = self.map_buses[from].serve(now, costs.map_bus);
+                let words = self.words(p);
+                let end = self.map_buses[from].serve(now, words * costs.map_bus);
                 (Stage::Done, end.plus_ns(costs.slocal + self.leg_ns(p)))
             }
             Stage::Done => return self.back(p),
@@ -217,13 +221,31 @@ impl<P: Program> Machine<P> {
         Some((Stage::Operation, end.plus_ns(gap_ns)))
     }
 
+    /// Number of words that come back to a process.
+    fn words(&mut self, p: u32) -> u64 {
+        match self.process(p).trip.operation {
+            WordOperation::WholeClock(clock) => self.clocks[clock.0].words(),
+            _ => 1,
+        }
+    }
+
+    /// Has a Kmap fetch what a reference is for; returns when it is there. A latched clock shows all
+    /// its words as they were when the first was read, and its Kmap reads one after the other.
+    fn fetch(&mut self, p: u32, kmap: usize, service_ns: u64) -> Option<Moment> {
+        let memory = self.costs.memory;
+        let further_ns = (self.words(p) - 1) * memory;
+        let end = self.offer(p, kmap, service_ns + further_ns)?;
+        self.reach(p, Moment::from_ns(end.ns() - further_ns + memory));
+        Some(end.plus_ns(memory))
+    }
+
     /// Crosses the intercluster bus that is free first.
-    fn cross(&mut self) -> Moment {
+    fn cross(&mut self, words: u64) -> Moment {
         let now = self.agenda.now();
         let first = (self.buses.iter_mut())
             .min_by_key(|bus| bus.free_at())
             .expect("there is one");
-        first.serve(now, self.costs.bus)
+        first.serve(now, words * self.costs.bus)
     }
 
     /// Handles a reference that reaches its word at `at`.

@@ -45,7 +45,7 @@ fn draw(kind: usize, r: &mut ChaCha8Rng) -> f64 {
 
 #[test]
 #[ignore = "prints what the limit is taken from"]
-fn quantiles_of_the_evidence() {
+fn prints_quantiles_of_the_evidence() {
     let runs = std::env::var("RUNS").map_or(2000, |r| r.parse().unwrap());
     for kind in 0..10 {
         for (n, scale) in [

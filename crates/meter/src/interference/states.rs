@@ -22,6 +22,23 @@ use super::suspects::{CpuUser, Suspect};
 const FEWEST_TAKEN: usize = 3;
 const LEAST_TAKEN: f64 = 0.005;
 
+/// Time that passed in bursts over the probe's own time in them, which is a part of it. The interval
+/// is that of the part: near one burst's work, a symmetrical interval of the ratio itself would say
+/// that others may have made the probe faster.
+fn time_for_its_own(walls: &[f64], own: &[f64], level: f64) -> Option<Estimate> {
+    let part = ratio_of_sums(own, walls, level)?;
+    let over = |bound: Option<f64>| bound.filter(|b| *b > 0.0).map(|b| 1.0 / b.min(1.0));
+    Some(Estimate {
+        value: over(Some(part.value))?,
+        interval: Interval {
+            lo: over(part.interval.hi),
+            hi: over(part.interval.lo),
+        },
+        unit: "1".into(),
+        ..part
+    })
+}
+
 /// The peaks, the clean one first, and the disturbers that caused the others.
 pub(super) fn states(
     scale: &Scale,
@@ -191,8 +208,7 @@ fn taken_peak(seen: &[Seen<'_>], stretches: &Stretches, run: &Run<'_>) -> Option
     let own: Vec<f64> = (taken.iter().zip(&walls))
         .map(|(s, wall_ns)| (wall_ns - s.taken_ns).max(s.sample_ns().min(*wall_ns)))
         .collect();
-    let mut slowdown = ratio_of_sums(&walls, &own, run.level)?;
-    "1".clone_into(&mut slowdown.unit);
+    let mut slowdown = time_for_its_own(&walls, &own, run.level)?;
     let resolved =
         (taken.iter().zip(&walls)).filter(|(s, wall_ns)| **wall_ns - s.taken_ns > s.sample_ns());
     if 2 * resolved.count() < taken.len() {
@@ -305,3 +321,6 @@ pub(super) fn predictions(peaks: &[Peak], activity: f64) -> Vec<Prediction> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

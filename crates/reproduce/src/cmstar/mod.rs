@@ -5,6 +5,7 @@
 mod beyond;
 mod checks;
 mod here;
+mod knee;
 mod messages;
 mod published;
 mod readings;
@@ -73,15 +74,16 @@ pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Repro
         interrupted: false,
     };
     let parameters = Parameters::published();
-    let parts: [(Part, f64); 8] = [
-        (readings::rates, 0.12),
+    let parts: [(Part, f64); 9] = [
+        (readings::rates, 0.1),
         (readings::curves, 0.05),
-        (readings::distributions, 0.13),
+        (readings::distributions, 0.1),
+        (knee::knee, 0.12),
         (speeds::speeds, 0.03),
-        (zero::tests, 0.25),
-        (messages::messages, 0.12),
-        (beyond::beyond, 0.15),
-        (sweeps::sweeps, 0.15),
+        (zero::tests, 0.2),
+        (messages::messages, 0.15),
+        (beyond::beyond, 0.12),
+        (sweeps::sweeps, 0.13),
     ];
     let mut done = 0.0;
     for (part, share) in parts {
