@@ -63,7 +63,7 @@ pub(super) fn knee(context: &mut Context<'_>) -> Result<(), Stopped> {
             .iter()
             .find(|(routine, readers, _)| (*routine, *readers) == (Routine::Four, 30));
         if let (Some(peak), Some(rate), Some((.., printed))) = (peak, &rate, at_30)
-            && share < 1.0
+            && peak.x >= 16.0
         {
             context.found.findings.push(format!(
                 "A clock's Kmap that is busy for {kmap_us:.1} us has the largest deviation at {:.0} Cms (the paper \
