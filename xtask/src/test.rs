@@ -172,7 +172,7 @@ pub fn of(tier: Tier) -> Result<(), String> {
     // Downloads, mostly.
     let python = std::thread::spawn(crate::python::interpreter);
     let programs = programs::build(&mut count);
-    // This takes a minute that is mostly waiting.
+    // This takes half a minute that is mostly waiting.
     let soak = (tier.is_all()).then(|| std::thread::spawn(|| vec![crate::soak::short()]));
     let mut skipped = 0;
     count.step(lint::all(&mut skipped));

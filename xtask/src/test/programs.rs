@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Count, Tier};
 use crate::run::{command, output, run_lines};
 
-/// Programs at once; with all tests, two more are run beside them.
+/// Programs at once; with all tests, three other threads of tests run beside them.
 const fn at_once(tier: Tier) -> usize {
     match tier {
         Tier::Usual => 3,

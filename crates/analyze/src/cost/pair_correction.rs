@@ -24,7 +24,7 @@ pub(crate) struct PairCorrection {
     pub(crate) whose: Whose,
 }
 
-/// Who read the pairs.
+/// Which thread read the pairs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Whose {
     /// The measured thread: the bias was measured with known doses.
