@@ -78,6 +78,15 @@ pub struct RepetitionFigure {
     pub mean_ns: f64,
     /// Median, ns.
     pub median_ns: f64,
+    /// Smallest sample, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_ns: Option<f64>,
+    /// Largest sample, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<f64>,
+    /// Standard deviation of the samples, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd_ns: Option<f64>,
     /// Number of samples.
     pub count: u64,
     /// Length of the part that counts, s.
