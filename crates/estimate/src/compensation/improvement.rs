@@ -34,7 +34,8 @@ pub fn improvement(uncorrected: &[f64], corrected: &[f64], level: f64) -> Option
         let variance = sum(&squares(&pseudo)) / (b - 1.0);
         let half = student(level, b - 1.0) * (variance / b).sqrt();
         // Centred on the mean of the jackknife, which has less bias than ln k.
-        Interval::new((mean - half).exp(), (mean + half).exp())
+        // It holds ln k: of samples without scatter the two differ by what is rounded.
+        Interval::new((mean - half).min(ln_k).exp(), (mean + half).max(ln_k).exp())
     };
     Some(Estimate {
         value: ln_k.exp(),

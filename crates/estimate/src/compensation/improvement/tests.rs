@@ -12,6 +12,27 @@ fn k_by_hand() {
     assert_eq!(k.n, 320);
 }
 
+/// Less a constant, the scatter is the same but for what is rounded, and the interval holds k.
+#[test]
+fn what_is_rounded_does_not_put_k_outside_its_interval() {
+    let mut state = 7_u64;
+    let u: Vec<f64> = (0..5941)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 40) as f64 / 16_777_216.0 * 90.0
+        })
+        .collect();
+    for constant in 1..100 {
+        let c: Vec<f64> = u.iter().map(|x| x - f64::from(constant) / 7.0).collect();
+        let k = improvement(&u, &c, 0.95).unwrap();
+        let (lo, hi) = (k.interval.lo.unwrap(), k.interval.hi.unwrap());
+        assert!(lo <= k.value && k.value <= hi, "{k:?}");
+        assert!((k.value - 1.0).abs() < 1e-9, "{k:?}");
+    }
+}
+
 #[test]
 fn no_spread_is_none_and_few_have_no_interval() {
     assert_eq!(improvement(&[1.0; 100], &[1.0; 100], 0.95), None);
