@@ -4,7 +4,7 @@ use undertick_document::figures;
 use undertick_document::passes::{Counts, Mark as Marked, NO_EVIDENCE, ORDER, Passes, Step};
 use undertick_experiment::script::{Plan, Setting, Verb};
 use undertick_experiment::{Mark, Repetition};
-use undertick_format::manifest::Manifest;
+use undertick_format::manifest::{Kernel, Manifest};
 
 use super::bulk::{Bulk, CLOCK_STEPS, SCATTERS, TIMES, median};
 use super::evidence::{By, CAUSES, Cause, Disturbances, Evidence, vector};
@@ -33,7 +33,7 @@ impl Scale {
             ns_per_tick,
             step_ticks: manifest.clock.granularity_ticks.max(1.0),
             error_ticks: (error_ns / ns_per_tick) as i64,
-            evidence_text: evidence_text(manifest),
+            evidence_text: evidence_text(manifest.kernel.as_ref()),
         }
     }
 
@@ -48,8 +48,8 @@ impl Scale {
 }
 
 /// Says which evidence the kernel provided, and what is left without evidence.
-fn evidence_text(manifest: &Manifest) -> String {
-    let Some(kernel) = &manifest.kernel else {
+pub(super) fn evidence_text(kernel: Option<&Kernel>) -> String {
+    let Some(kernel) = kernel else {
         return "The kernel was not asked (--kernel off): nothing can be explained.".to_owned();
     };
     let used = kernel.sources.iter().filter(|source| source.used);
@@ -59,8 +59,11 @@ fn evidence_text(manifest: &Manifest) -> String {
     if !tells("switch_out") {
         text += " It tells no switches here: nothing can be explained.";
     } else if !tells("interrupt") {
-        text += " Without tracefs (root) it tells neither interrupts nor softirqs nor who was woken: such values stand \
-                 without evidence.";
+        text += " Without tracefs (root) it tells neither interrupts nor softirqs nor which process was woken: such \
+                 values stand without evidence.";
+    } else {
+        text += " It tells of nothing below the kernel: what the host of a guest, the firmware or other CPUs' use of \
+                 caches and memory took stands without evidence.";
     }
     if kernel.lost > 0 || kernel.losses_not_counted > 0 {
         text += " Some of its records were lost.";

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
 use undertick_document::passes::{NO_EVIDENCE, Passes};
 use undertick_experiment::{Cell, Ended, Experiment, Mark, Numbering, Repetition};
+use undertick_format::manifest::{Kernel, KernelSource};
 use undertick_format::schema::{Kind, OWN_VECTOR, event_schema};
 use undertick_report::traffic::render;
 
@@ -397,4 +398,34 @@ fn a_needless_wakeup_is_seen() {
     let values = values(&all[0].stamps, &setting.plan);
     let needless: Vec<bool> = values.of[0][0].iter().map(|v| v.needless).collect();
     assert_eq!(needless, [false, true, false]);
+}
+
+/// What no source tells of is said, for each kind of evidence.
+#[test]
+fn the_evidence_that_is_missing_is_said() {
+    let of = |kinds: &[&str]| {
+        let tells = kinds.iter().map(|&kind| kind.to_owned()).collect();
+        let source = KernelSource {
+            name: "tracefs".to_owned(),
+            used: true,
+            why: String::new(),
+            tells,
+            records: 1,
+            lost: 0,
+            clock: "tsc".to_owned(),
+            error_ns: 0.0,
+        };
+        table::evidence_text(Some(&Kernel {
+            sources: vec![source],
+            ..Kernel::default()
+        }))
+    };
+    assert!(table::evidence_text(None).contains("was not asked"));
+    assert!(of(&[]).contains("no switches"));
+    assert!(of(&["switch_out"]).contains("neither interrupts nor softirqs"));
+    let all = of(&["switch_out", "interrupt"]);
+    assert!(
+        all.contains("the host of a guest") && !all.contains("tracefs (root)"),
+        "{all}"
+    );
 }
