@@ -54,6 +54,7 @@ pub fn all(is_long: bool) -> Vec<Step> {
     step("the event card, proofs and mutants", proofs(is_long));
     step("the event card, eight masters (cocotb)", cocotb(is_long));
     step("the event card, a lock's experiment", lock(is_long));
+    step("the event card, the published lock", published());
     if is_long {
         step("the event card, compiled programs", riscv());
     }
@@ -220,6 +221,18 @@ fn lock(is_long: bool) -> Result<Outcome, String> {
     experiment(&format!("{dir}/lock"), &dir, runs)
 }
 
+/// The lock of the source on the simulated board: the figures that `undertick reproduce trams` shows.
+fn published() -> Result<Outcome, String> {
+    let dir = build_dir("lock")?;
+    let Some(undertick) = undertick() else {
+        return Ok(Skipped(NOT_BUILT.to_owned()));
+    };
+    last_line(line(
+        "python3 hw/event_card/sim/lock/published.py {} {} {} --check crates/reproduce/src/trams/card.txt",
+        &[&format!("{dir}/lock"), &undertick, &format!("{dir}/runs")],
+    ))
+}
+
 /// The same experiment with compiled programs on RISC-V processors.
 fn riscv() -> Result<Outcome, String> {
     const COMPILER: &str = "riscv64-unknown-elf-gcc";
@@ -248,22 +261,21 @@ fn riscv() -> Result<Outcome, String> {
     experiment(&format!("{dir}/system"), &dir, "200")
 }
 
+const NOT_BUILT: &str = "undertick is not built: cargo build --release";
+
+fn undertick() -> Option<String> {
+    let path = root().join("target/release/undertick");
+    path.exists().then(|| path.to_string_lossy().into_owned())
+}
+
 /// Runs a simulation `runs` times and compares the report with the truth.
 fn experiment(simulation: &str, dir: &str, runs: &str) -> Result<Outcome, String> {
-    let undertick = root().join("target/release/undertick");
-    if !undertick.exists() {
-        return Ok(Skipped(
-            "undertick is not built: cargo build --release".to_owned(),
-        ));
-    }
+    let Some(undertick) = undertick() else {
+        return Ok(Skipped(NOT_BUILT.to_owned()));
+    };
     last_line(line(
         "python3 hw/event_card/sim/lock/experiment.py {} {} {} --runs {}",
-        &[
-            simulation,
-            &undertick.to_string_lossy(),
-            &format!("{dir}/runs"),
-            runs,
-        ],
+        &[simulation, &undertick, &format!("{dir}/runs"), runs],
     ))
 }
 
