@@ -82,7 +82,11 @@ pub fn run(arguments: &Run) -> Result<u8, Failure> {
     (arguments.passes).add(&experiment, &mut outcome, &trace)?;
     arguments.results.page(|| html::render(&outcome.report))?;
     arguments.results.document(&outcome.report, || {
-        crate::passes::PassesTable::drawn(&outcome.report) + &drawn::render(&outcome.report, 100)
+        let drawn = match arguments.results.full {
+            true => drawn::render(&outcome.report, 100),
+            false => drawn::first_screen(&outcome.report, 100),
+        };
+        crate::passes::PassesTable::drawn(&outcome.report) + &drawn
     })?;
     if !arguments.results.json {
         say!("trace: {}", trace.display());
@@ -206,7 +210,10 @@ pub fn primitives(arguments: &Primitives) -> Result<u8, Failure> {
     arguments.results.page(|| html::render(&outcome.report))?;
     arguments
         .results
-        .document(&outcome.report, || drawn::primitives(&outcome.report, 100))?;
+        .document(&outcome.report, || match arguments.results.full {
+            true => drawn::primitives(&outcome.report, 100),
+            false => drawn::primitives_first_screen(&outcome.report, 100),
+        })?;
     status(&outcome)
 }
 

@@ -19,6 +19,9 @@ pub struct Results {
     /// Write a self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// All tables and notes, not what fits on one screen
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// One JSON document on standard output, nothing else
     #[arg(long)]
     pub json: bool,

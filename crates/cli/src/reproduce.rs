@@ -11,7 +11,7 @@ use undertick_format::read::Trace;
 use undertick_meter::interference::{self as meter, Disturbance, Mix};
 use undertick_meter::loops;
 use undertick_report::html;
-use undertick_report::reproduce::{Reproduction, render};
+use undertick_report::reproduce::{Reproduction, first_screen, render};
 use undertick_reproduce::interference::{MeteredRun, with_runs};
 use undertick_reproduce::{self, Request, Run};
 
@@ -64,12 +64,8 @@ enum Source {
 
 pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
     let found = match arguments.source {
-        Source::Cmstar => cmstar(arguments)?,
-        Source::SlowClock => slow_clock(arguments)?,
-        Source::Traffic => traffic(arguments)?,
-        Source::Trams => trams(arguments)?,
-        Source::Interference => interference(arguments)?,
         Source::All => all(arguments)?,
+        source => one(arguments, source)?,
     };
     if let Some(path) = &arguments.results.html {
         std::fs::write(path, html::reproduce::render(&found))
@@ -77,14 +73,37 @@ pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
     }
     arguments
         .results
-        .document(&found, || render(&found, COLUMNS))?;
+        .document(&found, || match arguments.results.full {
+            true => render(&found, COLUMNS),
+            false => first_screen(&found, COLUMNS_OF_SCREEN),
+        })?;
     Ok(if found.interrupted { 130 } else { 0 })
+}
+
+fn one(arguments: &Reproduce, source: Source) -> Result<Reproduction, Failure> {
+    let mut found = match source {
+        Source::Cmstar => cmstar(arguments)?,
+        Source::SlowClock => slow_clock(arguments)?,
+        Source::Traffic => traffic(arguments)?,
+        Source::Trams => trams(arguments)?,
+        Source::Interference => interference(arguments)?,
+        Source::All => return all(arguments),
+    };
+    undertick_reproduce::conclude(&mut found);
+    Ok(found)
 }
 
 fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let mut each = Vec::new();
-    for one in [cmstar, slow_clock, traffic, trams, interference] {
-        let found = one(arguments)?;
+    let sources = [
+        Source::Cmstar,
+        Source::SlowClock,
+        Source::Traffic,
+        Source::Trams,
+        Source::Interference,
+    ];
+    for source in sources {
+        let found = one(arguments, source)?;
         let interrupted = found.interrupted;
         each.push(found);
         if interrupted {
@@ -107,6 +126,16 @@ fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         !stop.load(Ordering::Relaxed)
     });
     progress.done();
+    if !found.interrupted {
+        let messages = perform(
+            arguments,
+            undertick_reproduce::cmstar::message_scripts(request.run),
+            undertick_reproduce::cmstar::MACHINE,
+            Kernel::Off,
+        )?;
+        undertick_reproduce::cmstar::with_messages(&mut found, &messages.outcome.report);
+        messages.add_findings(&mut found);
+    }
     let mut zeros = Vec::new();
     for (name, load) in [
         ("none", Load::None),
@@ -121,19 +150,20 @@ fn cmstar(arguments: &Reproduce) -> Result<Reproduction, Failure> {
             Err(why) => (found.findings).push(format!("no zero test here, load: {name}: {why}")),
         }
     }
-    let rpc = match found.interrupted {
+    let here = match found.interrupted {
         true => None,
         false => Some(perform(
             arguments,
-            undertick_reproduce::cmstar::rpc_scripts(request.run),
+            undertick_reproduce::cmstar::scripts_here(request.run),
+            "here",
             Kernel::Off,
         )?),
     };
-    let report = rpc.as_ref().map(|rpc| &rpc.outcome.report);
+    let report = here.as_ref().map(|here| &here.outcome.report);
     let cpus = undertick_reproduce::cmstar::spread_of_cpus(request.level);
     undertick_reproduce::cmstar::with_measured(&mut found, cpus, &zeros, report);
-    if let Some(rpc) = &rpc {
-        rpc.add_findings(&mut found);
+    if let Some(here) = &here {
+        here.add_findings(&mut found);
     }
     Ok(found)
 }
@@ -198,6 +228,7 @@ struct Performed {
 fn perform(
     arguments: &Reproduce,
     scripts: Vec<(String, String)>,
+    machine: &str,
     kernel: Kernel,
 ) -> Result<Performed, Failure> {
     let options = Options {
@@ -208,7 +239,7 @@ fn perform(
         .map_err(|(name, bad)| Failure::machine(format!("{name}:{bad}")))?;
     let scratch = output::scratch()?;
     let trace = scratch.path().join("reproduce.ut");
-    let machine = experiment::machine("here", kernel)?;
+    let machine = experiment::machine(machine, kernel)?;
     let outcome = experiment::perform(&experiment, machine.as_ref(), &trace, options)?;
     Ok(Performed {
         experiment,
@@ -237,7 +268,7 @@ fn how_long(arguments: &Reproduce) -> Run {
 
 fn traffic(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let scripts = undertick_reproduce::traffic::scripts(how_long(arguments), &linux::cpus());
-    let done = perform(arguments, scripts, Kernel::Off)?;
+    let done = perform(arguments, scripts, "here", Kernel::Off)?;
     let trace = Trace::open(&done.trace)?;
     let orders = undertick_reproduce::traffic::orders(
         &done.experiment,
@@ -256,12 +287,14 @@ fn trams(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let single = perform(
         arguments,
         undertick_reproduce::trams::scripts(run, &linux::cpus()),
+        "here",
         Kernel::Off,
     )?;
     // Only the kernel knows why a wait was long, and taking locks causes few wakeups.
     let locks = perform(
         arguments,
         undertick_reproduce::trams::contended_scripts(run, &linux::cpus()),
+        "here",
         Kernel::Auto,
     )?;
     let trace = Trace::open(&locks.trace)?;
@@ -350,8 +383,9 @@ fn interference(arguments: &Reproduce) -> Result<Reproduction, Failure> {
     Ok(found)
 }
 
-/// Number of columns: room for the widest table.
+/// Number of columns: room for the widest table, and for the first screen.
 const COLUMNS: usize = 132;
+const COLUMNS_OF_SCREEN: usize = 100;
 
 /// Records events in loops.
 pub fn loops() -> Result<u8, Failure> {

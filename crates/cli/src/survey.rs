@@ -65,7 +65,10 @@ pub fn run(arguments: &Survey) -> Result<u8, Failure> {
         .page(|| html::survey::render(&found.survey))?;
     arguments
         .results
-        .document(&found.survey, || drawn::render(&found.survey, 100))?;
+        .document(&found.survey, || match arguments.results.full {
+            true => drawn::render(&found.survey, 100),
+            false => drawn::first_screen(&found.survey, 100),
+        })?;
     if found.survey.interrupted {
         return Ok(130);
     }

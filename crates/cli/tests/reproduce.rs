@@ -1,6 +1,8 @@
 //! `undertick reproduce`: the printed figures of the source, by hand; of the live experiment the
 //! tests check only invariants.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::support;
 
 use serde_json::Value;
@@ -38,9 +40,45 @@ fn slow_clock_is_reproduced() {
     assert_eq!(found["interrupted"], false);
     printed(&found);
     live(&found);
+    let listed = listed(&found);
+    assert_eq!(
+        listed["slow-clock Table 15"], "reproduced; 6 printed wrong",
+        "{listed:?}"
+    );
+    assert!(
+        listed["slow-clock Table 17b"].starts_with("reproduced"),
+        "{listed:?}"
+    );
+    assert!(
+        listed["slow-clock Figure 16"].starts_with("a drawing"),
+        "{listed:?}"
+    );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("Table 15: cycles needed") && page.contains("(12,1)"));
     assert!(!page.contains("://"), "the page loads nothing");
+}
+
+/// The verdict on each table and figure, by source and name; every published figure has a verdict and
+/// belongs to one of them.
+fn listed(found: &Value) -> HashMap<String, String> {
+    let list = found["tables_and_figures"].as_array().expect("a list");
+    let ids: HashSet<&str> = (list.iter())
+        .flat_map(|one| one["items"].as_array().unwrap())
+        .map(|id| id.as_str().unwrap())
+        .collect();
+    for item in found["items"].as_array().unwrap() {
+        let id = item["id"].as_str().unwrap();
+        let is_published = !item["published"].is_null();
+        assert_eq!(is_published, !item["verdict"].is_null(), "{item}");
+        assert!(!is_published || ids.contains(id), "{id} is not listed");
+    }
+    let text = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
+    (list.iter())
+        .map(|one| {
+            let name = format!("{} {}", text(one, "source"), text(one, "name"));
+            (name, text(one, "verdict"))
+        })
+        .collect()
 }
 
 /// By hand from the source: (5.16/0.01)^2 * 19 = 5 058 864; (3.94/0.05)^2 * 199
@@ -160,6 +198,7 @@ fn all_together() {
     let page = std::fs::read_to_string(page).unwrap();
     let on_terminal = render(&serde_json::from_value(found.clone()).unwrap(), 110);
     for of in [
+        "Tables and figures of the sources",
         "References a second (Medusa)",
         "Table 15: cycles needed",
         "The script on one CPU",
@@ -169,6 +208,11 @@ fn all_together() {
         assert!(on_terminal.contains(of), "{of}: {on_terminal}");
     }
     assert!(!page.contains("://"), "the page loads nothing");
+    let verdicts = listed(&found);
+    assert!(
+        verdicts["cmstar Figure 12"].starts_with("1 of 2 reproduced"),
+        "{verdicts:?}"
+    );
     crate::reproduce_traffic::traffic(&found, &page);
     crate::reproduce_traffic::trams(&found, &page);
     interference(&found);

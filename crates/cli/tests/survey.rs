@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::{copy_program, refused, said, undertick};
+use undertick_report::survey::first_screen;
 
 /// One survey runs at a time, because it takes all CPUs.
 static ONE: Mutex<()> = Mutex::new(());
@@ -121,6 +122,14 @@ fn a_survey_its_page_and_its_comparison() {
         !text.contains("://") && text.len() < 500_000,
         "it loads nothing"
     );
+    let screen = first_screen(&serde_json::from_value(survey.clone()).unwrap(), 100);
+    assert!(screen.lines().count() <= 40, "{screen}");
+    for group in ["Clocks", "System calls", "Locks", "Messages", "Recording"] {
+        assert!(
+            screen.lines().any(|line| line.starts_with(group)),
+            "{group}: {screen}"
+        );
+    }
     let file = dir.path().join("a.json");
     std::fs::write(&file, &output.stdout).unwrap();
     itself(file.to_str().unwrap(), ids.len());

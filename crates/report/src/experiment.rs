@@ -1,5 +1,7 @@
 //! The report of an experiment on a terminal: a table for each setting.
 
+mod screen;
+
 use comfy_table::CellAlignment;
 use undertick_document::figures::{self, figure};
 use undertick_document::{IntervalReport, LineReport, Repeated, Report};
@@ -8,6 +10,8 @@ use crate::remarks;
 use crate::repeated::{belongs, values};
 use crate::table::terminal::new_table;
 use crate::text::{clean, wrap};
+
+pub use screen::{first_screen, primitives_first_screen};
 
 /// Minimum number of columns that the tables fit in.
 const FEWEST_COLUMNS: usize = 60;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use undertick_document::figures::{self, Figure};
 use undertick_units::Estimate;
 
+use crate::first_screen::LINES;
 use crate::table::terminal::draw;
 use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
@@ -32,9 +33,7 @@ fn times(estimate: &Estimate) -> String {
 pub fn render(found: &Interference, columns: usize) -> String {
     let mut parts = vec![headline(found, columns)];
     parts.push(draw(&peaks(), &found.peaks, columns));
-    if let Some(bars) = bars(&found.histogram, columns) {
-        parts.push(bars);
-    }
+    let place_of_bars = parts.len();
     parts.push(draw(&losses(found), &found.losses, columns));
     if !found.predictions.is_empty() {
         parts.push(draw(&predictions(), &found.predictions, columns));
@@ -48,6 +47,12 @@ pub fn render(found: &Interference, columns: usize) -> String {
             .map(|w| wrap(&format!("* {}", clean(&w.text)), columns, 2))
             .collect();
         parts.push(lines.join("\n"));
+    }
+    // What one screen has room for, with the line above them and their heading.
+    let used: usize = parts.iter().map(|part| part.lines().count() + 1).sum();
+    let rows = LINES.saturating_sub(used + 1).clamp(FEWEST_ROWS, MOST_ROWS);
+    if let Some(bars) = bars(&found.histogram, columns, rows) {
+        parts.insert(place_of_bars, bars);
     }
     parts.join("\n\n") + "\n"
 }
@@ -238,9 +243,12 @@ pub fn compared_in_words(compared: &Compared, columns: usize) -> String {
     wrap(&text, columns, 2)
 }
 
-/// A bar chart of the samples by rate, in at most 30 rows; neighbouring bins are joined.
-fn bars(histogram: &RateHistogram, columns: usize) -> Option<String> {
-    const ROWS: usize = 30;
+/// Rows of the bar chart.
+const FEWEST_ROWS: usize = 10;
+const MOST_ROWS: usize = 30;
+
+/// A bar chart of the samples by rate, in at most `rows` rows; neighbouring bins are joined.
+fn bars(histogram: &RateHistogram, columns: usize, rows: usize) -> Option<String> {
     let RateHistogram {
         edges,
         counts,
@@ -249,7 +257,7 @@ fn bars(histogram: &RateHistogram, columns: usize) -> Option<String> {
     } = histogram;
     let first = counts.iter().position(|c| *c > 0)?;
     let last = counts.iter().rposition(|c| *c > 0)?;
-    let per_row = (last + 1 - first).div_ceil(ROWS);
+    let per_row = (last + 1 - first).div_ceil(rows);
     let all: f64 = seconds.iter().sum();
     let rows: Vec<(f64, u64, f64)> = (first..=last)
         .step_by(per_row)

@@ -30,6 +30,7 @@ mod escape;
 pub mod experiment;
 pub mod explanation;
 mod findings;
+mod first_screen;
 pub mod fleet;
 pub mod html;
 pub mod interference;

@@ -1,6 +1,8 @@
 //! The document of `undertick reproduce` and its rendering for a terminal: published figures, and
 //! the same figures computed by formula, simulated, and measured on this machine.
 
+mod screen;
+
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -8,6 +10,8 @@ use crate::plot::Plot;
 use crate::table::terminal::draw;
 use crate::table::{Cell, Columns};
 use crate::text::{clean, wrap};
+
+pub use screen::first_screen;
 
 /// A source with its figures. The field names are the JSON shape that other
 /// programs read; extend, never rename.
@@ -19,6 +23,9 @@ pub struct Reproduction {
     pub source: String,
     /// The source in full: author, year, title, number.
     pub title: String,
+    /// Every table and figure of the source, and what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables_and_figures: Vec<TableOrFigure>,
     /// All figures, one entry each.
     pub items: Vec<Item>,
     /// The same figures as tables for people.
@@ -30,6 +37,106 @@ pub struct Reproduction {
     pub findings: Vec<String>,
     /// Whether it ended early, so that some figures rest on less data than was asked for.
     pub interrupted: bool,
+}
+
+impl Reproduction {
+    /// A document without figures.
+    #[must_use]
+    pub fn new(source: &str, title: &str) -> Self {
+        Self {
+            schema_version: 1,
+            source: source.to_owned(),
+            title: title.to_owned(),
+            tables_and_figures: Vec::new(),
+            items: Vec::new(),
+            tables: Vec::new(),
+            plots: Vec::new(),
+            findings: Vec::new(),
+            interrupted: false,
+        }
+    }
+
+    /// The list of all tables and figures as a table; `None` without any.
+    pub(crate) fn list(&self) -> Option<Table> {
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let row = |one: &TableOrFigure| {
+            owned(&[
+                &one.source,
+                &one.name,
+                &one.shows,
+                &one.published,
+                &one.formula,
+                &one.simulated,
+                &one.measured,
+                &one.verdict,
+            ])
+        };
+        (!self.tables_and_figures.is_empty()).then(|| Table {
+            title: "Tables and figures of the sources".to_owned(),
+            text: owned(&[
+                "Numbers of figures: as printed, computed again by formula, simulated, and measured on this machine. \
+                 What a machine of today measures cannot agree with what another one took; it is compared by how many \
+                 times faster it is.",
+            ]),
+            columns: owned(&[
+                "source", "table or figure", "shows", "printed", "formula", "simulated", "here", "verdict",
+            ]),
+            rows: self.tables_and_figures.iter().map(row).collect(),
+        })
+    }
+}
+
+/// A table or figure of a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableOrFigure {
+    /// The source's short name, e.g. `slow-clock`.
+    pub source: String,
+    /// The name in the source, e.g. `Table 15`.
+    pub name: String,
+    /// What it shows.
+    pub shows: String,
+    /// What is printed: the number of figures, or a drawing.
+    pub published: String,
+    /// What was computed again by formula.
+    pub formula: String,
+    /// What was simulated.
+    pub simulated: String,
+    /// What was measured on this machine.
+    pub measured: String,
+    /// What became of it: reproduced, or why not.
+    pub verdict: String,
+    /// Ids of its figures among [`Reproduction::items`].
+    pub items: Vec<String>,
+}
+
+/// What a figure, computed again or simulated, is beside the published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The same within the tolerance that the note or the chapter on the source states.
+    Agrees,
+    /// Not the same.
+    Differs,
+    /// Not the same, because the printed figure does not follow from what the source says.
+    Erratum,
+    /// Only measured, on another machine than the published one: see [`Item::ratio`].
+    OtherMachine,
+    /// Not computed, simulated or measured: the note says why.
+    Missing,
+}
+
+impl Verdict {
+    /// The verdict in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Differs => "differs",
+            Self::Erratum => "erratum",
+            Self::OtherMachine => "measured here",
+            Self::Missing => "not measured",
+        }
+    }
 }
 
 /// One figure of a source.
@@ -52,6 +159,9 @@ pub struct Item {
     /// The published value over the measured one, where both exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+    /// What the figure is beside the published one; `None` where nothing is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Why they differ; empty if they do not.
     pub note: String,
 }
@@ -97,7 +207,7 @@ impl Table {
 #[must_use]
 pub fn render(found: &Reproduction, columns: usize) -> String {
     let mut parts = vec![wrap(&clean(&found.title), columns, 0)];
-    for table in &found.tables {
+    for table in found.list().iter().chain(&found.tables) {
         parts.push(drawn(table, columns));
     }
     if !found.findings.is_empty() {

@@ -8,8 +8,8 @@ use undertick_units::Estimate;
 
 use undertick_document::{Must, Warning};
 
-pub use terminal::render;
 pub(crate) use terminal::{columns, figure, machine};
+pub use terminal::{first_screen, render};
 
 /// Version of the document this crate describes.
 pub const SCHEMA_VERSION: u32 = 1;

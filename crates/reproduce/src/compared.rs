@@ -196,7 +196,7 @@ pub(super) fn item(
         notes.push(missing.to_owned());
     }
     if quotient(value, measured.as_ref()).is_some_and(|times| times > MOST_TIMES) {
-        notes.push("over 10 000 times faster: other work than then".to_owned());
+        notes.push(OTHER_WORK.to_owned());
     }
     Item {
         id: description.id,
@@ -205,11 +205,15 @@ pub(super) fn item(
         published: value,
         formula: description.formula,
         simulated: None,
+        verdict: None,
         ratio: ratio(value, measured.as_ref()),
         measured,
         note: notes.join("; "),
     }
 }
+
+/// The note on what is beyond [`MOST_TIMES`].
+pub(super) const OTHER_WORK: &str = "over 10 000 times faster: other work than then";
 
 /// A machine of today does no more than this times the work of one of these sources: what seems
 /// faster is other work.

@@ -3,13 +3,13 @@
 mod here;
 
 use undertick_estimate::slow::spread_of_repetitions;
-use undertick_report::reproduce::{Item, Reproduction, Table};
+use undertick_report::reproduce::{Item, Reproduction, Table, Verdict};
 use undertick_units::{Estimate, Interval};
 
 use super::ping_pong::Run;
 use super::simulated;
 use super::tables::words;
-use super::verdict::agrees;
+use super::verdict::{agrees, by_formula};
 use here::{Here, Measured};
 use undertick_meter::slow::published::{CYCLES, Row, TABLE_17, TICK_US};
 
@@ -163,13 +163,21 @@ fn bare(value: f64, unit: &str, method: &str) -> Estimate {
 fn items(row: &Row, simulated: &Estimate, here: &Measured) -> Vec<Item> {
     let again = row.recomputed();
     let name = &row.name;
-    let item = |what: &str, quantity: String, published: Option<f64>, formula: Option<f64>| Item {
-        id: format!("table-17/{name}/{what}"),
-        quantity,
-        unit: "us".to_owned(),
-        published,
-        formula,
-        ..Item::default()
+    let item = |what: &str, quantity: String, published: Option<f64>, formula: Option<f64>| {
+        let half_digit = match what {
+            "ticks" => 0.0,
+            "mean" => 0.5,
+            _ => 0.005,
+        };
+        let item = Item {
+            id: format!("table-17/{name}/{what}"),
+            quantity,
+            unit: "us".to_owned(),
+            published,
+            formula,
+            ..Item::default()
+        };
+        by_formula(item, half_digit, Verdict::Differs)
     };
     let total = row.ticks.iter().sum::<u32>();
     let (sum, printed) = (f64::from(total), f64::from(row.sum));

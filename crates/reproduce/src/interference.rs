@@ -23,17 +23,10 @@ use memo::{INTERLACE_OFF, PrintedBin};
 #[must_use]
 pub fn published(level: f64) -> Reproduction {
     let found = PrintedPeaks::find(INTERLACE_OFF, level);
-    let mut document = Reproduction {
-        schema_version: 1,
-        source: "interference".to_owned(),
-        title: "Saltzer, Measurements of Memory Interference in the one-CPU system, MPL-55, 1971"
-            .to_owned(),
-        items: Vec::new(),
-        tables: Vec::new(),
-        plots: Vec::new(),
-        findings: Vec::new(),
-        interrupted: false,
-    };
+    let mut document = Reproduction::new(
+        "interference",
+        "Saltzer, Measurements of Memory Interference in the one-CPU system, MPL-55, 1971",
+    );
     let Some(found) = found else {
         return document;
     };
@@ -149,6 +142,7 @@ fn shown(value: Option<f64>, unit: &str) -> String {
 }
 
 fn table_of_items(found: &mut Reproduction, title: &str, text: &[&str], items: Vec<Item>) {
+    let items: Vec<Item> = items.into_iter().map(items::judged).collect();
     let rows = (items.iter())
         .map(|item| {
             vec![

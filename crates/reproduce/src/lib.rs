@@ -20,6 +20,7 @@ mod dash;
 pub mod interference;
 #[cfg(test)]
 mod invented;
+mod inventory;
 pub mod ping_pong;
 mod simulated;
 mod tables;
@@ -30,6 +31,8 @@ mod verdict;
 use std::ffi::OsString;
 
 use undertick_report::reproduce::Reproduction;
+
+pub use inventory::conclude;
 
 use ping_pong::{Failed, Setup};
 
@@ -48,6 +51,7 @@ pub fn joined(all: Vec<Reproduction>) -> Option<Reproduction> {
     all.into_iter().reduce(|mut whole, one| {
         whole.source = format!("{}+{}", whole.source, one.source);
         whole.title = format!("{}; {}", whole.title, one.title);
+        whole.tables_and_figures.extend(one.tables_and_figures);
         whole.items.extend(one.items);
         whole.tables.extend(one.tables);
         whole.plots.extend(one.plots);
@@ -98,14 +102,11 @@ pub fn slow_clock(
         go_on,
     )?;
     let mut found = Reproduction {
-        schema_version: 1,
-        source: "slow-clock".to_owned(),
-        title: "Heinz Beilner, Measuring with Slow Clocks, ICSI TR-88-003, 1988".to_owned(),
-        items: Vec::new(),
-        tables: Vec::new(),
-        plots: Vec::new(),
-        findings: Vec::new(),
         interrupted: run.interrupted,
+        ..Reproduction::new(
+            "slow-clock",
+            "Heinz Beilner, Measuring with Slow Clocks, ICSI TR-88-003, 1988",
+        )
     };
     tables::required_cycles(&mut found);
     tables::bounds(&mut found, run.clock_share);

@@ -2,11 +2,11 @@
 
 use undertick_estimate::normal_quantile;
 use undertick_estimate::slow::{spread_of_repetitions, two_ends};
-use undertick_report::reproduce::{Item, Reproduction, Table};
+use undertick_report::reproduce::{Item, Reproduction, Table, Verdict};
 use undertick_units::{Estimate, Interval};
 
 use super::simulated;
-use super::verdict::{agrees, verdict};
+use super::verdict::{agrees, by_formula, verdict};
 use undertick_meter::slow::published::{RATIOS, Required, TABLE_15};
 
 /// The width for which all of table 15 was computed, regardless of its rows.
@@ -25,7 +25,7 @@ pub(super) fn required_cycles(found: &mut Reproduction) {
             required.by_formula(PRINTED_PRECISION),
         );
         for (index, ratio) in RATIOS.into_iter().enumerate() {
-            let note = printed_cycles(
+            let (verdict, note) = printed_cycles(
                 required.cycles[index],
                 required.precision,
                 [own, printed].map(|of| of[index]),
@@ -50,6 +50,7 @@ pub(super) fn required_cycles(found: &mut Reproduction) {
                 unit: "1".to_owned(),
                 published: Some(f64::from(required.cycles[index])),
                 formula: Some(own[index].ceil()),
+                verdict: Some(verdict),
                 note,
                 ..Item::default()
             });
@@ -80,18 +81,22 @@ pub(super) fn required_cycles(found: &mut Reproduction) {
 const HALF_OF_HUNDRED: f64 = 50.0;
 
 /// What is printed against eq. 14b with the row's own precision, and with that of the first row.
-fn printed_cycles(cycles: u32, precision: f64, [own, with_printed]: [f64; 2]) -> String {
+fn printed_cycles(cycles: u32, precision: f64, [own, with_printed]: [f64; 2]) -> (Verdict, String) {
     let cycles = f64::from(cycles);
     if agrees(cycles, own, HALF_OF_HUNDRED) {
-        return "agrees, rounded to hundreds".to_owned();
+        return (Verdict::Agrees, "agrees, rounded to hundreds".to_owned());
     }
     if agrees(cycles, with_printed, HALF_OF_HUNDRED) {
-        return format!(
+        let note = format!(
             "erratum: printed with p = {PRINTED_PRECISION} ({:.0}), not with p = {precision}",
             with_printed.ceil(),
         );
+        return (Verdict::Erratum, note);
     }
-    format!("does not agree with p = {precision}, nor with p = {PRINTED_PRECISION}")
+    (
+        Verdict::Differs,
+        format!("does not agree with p = {precision}, nor with p = {PRINTED_PRECISION}"),
+    )
 }
 
 /// Whether all rows come out with the precision of the first one, and by how much others are too
@@ -176,21 +181,24 @@ fn item(id: &str, quantity: &str, unit: &str, figures: (f64, f64), note: &str) -
     }
 }
 
+/// Twice a quantile of two digits, which may be rounded from three: 1.6449, 1.645, 1.65.
+const WIDTH_DIGIT: f64 = 2.0 * 0.0055;
+
 /// Widths of intervals in standard deviations.
 fn widths() -> Vec<Item> {
     (TABLE_15.iter())
         .map(|required| {
             let level = f64::from(required.level_percent) / 100.0;
             let figures = (required.width_sds, 2.0 * normal_quantile(level));
-            // Twice a quantile of two digits, which may be rounded from three: 1.6449, 1.645, 1.65.
-            let note = verdict(figures, 2.0 * 0.0055, |sds| format!("{sds:.3}"));
-            item(
+            let note = verdict(figures, WIDTH_DIGIT, |sds| format!("{sds:.3}"));
+            let item = item(
                 &format!("w/{}", required.level_percent),
                 &format!("width of a {} % interval", required.level_percent),
                 "sd",
                 figures,
                 &note,
-            )
+            );
+            by_formula(item, WIDTH_DIGIT, Verdict::Differs)
         })
         .collect()
 }
@@ -226,7 +234,11 @@ fn ends() -> Vec<Item> {
         figures,
         &verdict(figures, 0.000_05, |ms| format!("{ms:.4}")),
     );
-    vec![last_term, variance, sd]
+    vec![
+        by_formula(last_term, 0.0005, Verdict::Erratum),
+        by_formula(variance, 0.000_005, Verdict::Erratum),
+        by_formula(sd, 0.000_05, Verdict::Differs),
+    ]
 }
 
 /// Maximum scatter, in units of d/n, with which the error of a contiguous run stays within one d/n
@@ -248,14 +260,15 @@ fn largest_scatter(level: f64) -> f64 {
 fn longest_activity() -> Item {
     let ratio = 1.0 / 2.5;
     let formula = (29_500.0_f64 / ((1.0 - 2.0 * ratio) * (3.0 * ratio - 1.0))).sqrt();
-    item(
+    let longest = item(
         "14a/longest",
         "w/p of the longest activity (29 500 cycles of 2.5 ms, d = 1 ms)",
         "sd",
         (430.0, formula),
         "erratum: sqrt(184000) lacks the factor 4 that (14a) has at ET = 2.5 d; so p = 0.01 is \
          reached at w = 8.6, beyond 99 %, not between 95 and 99",
-    )
+    );
+    by_formula(longest, 5.0, Verdict::Erratum)
 }
 
 fn durations() -> Vec<Item> {
@@ -269,8 +282,8 @@ fn durations() -> Vec<Item> {
             true => String::new(),
             false => format!("; the cycles printed are {needed:.0} times too few"),
         };
-        let verdict = verdict(figures, half_digit, |s| format!("{s} s"));
-        item(
+        let said = verdict(figures, half_digit, |s| format!("{s} s"));
+        let item = item(
             &format!(
                 "duration/({},{})/{cycle_ms}ms",
                 required.level_percent, required.precision
@@ -278,8 +291,9 @@ fn durations() -> Vec<Item> {
             &format!("{cycles:.0} cycles of {cycle_ms} ms"),
             "s",
             figures,
-            &format!("{verdict}{too_few}"),
-        )
+            &format!("{said}{too_few}"),
+        );
+        by_formula(item, half_digit, Verdict::Differs)
     };
     vec![
         of((0, 0), 2.5, 52.0, 0.5),
@@ -308,7 +322,7 @@ fn overhead(clock_share: f64) -> Item {
         n_effective: 1.0,
         notes: Vec::new(),
     });
-    item
+    by_formula(item, 0.5, Verdict::Differs)
 }
 
 pub(super) fn words(words: &[&str]) -> Vec<String> {

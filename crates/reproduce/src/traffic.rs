@@ -3,7 +3,7 @@
 
 use undertick_document::Report;
 use undertick_format::read::Trace;
-use undertick_report::reproduce::{Reproduction, Table};
+use undertick_report::reproduce::{Reproduction, Table, Verdict};
 
 mod conclusions;
 mod quantities;
@@ -16,6 +16,7 @@ use undertick_units::Estimate;
 use super::Run;
 use super::compared::{Figures, ItemDescription, cell, item, times, together};
 use super::tables::words;
+use super::verdict::by_formula;
 use quantities::{A_WAITER, NOTIFIES, NOTIFY, QUANTITIES, WAKES};
 
 /// The backends that wakeup, block and events can use.
@@ -239,16 +240,10 @@ pub fn reproduction(report: &Report, orders: &Orders) -> Reproduction {
         turns: &orders.turns,
         run_outs: &orders.run_outs,
     };
-    let mut found = Reproduction {
-        schema_version: 1,
-        source: "traffic".to_owned(),
-        title: "Rappaport, Spier, Timing test of New Traffic Controller".to_owned(),
-        items: Vec::new(),
-        tables: Vec::new(),
-        plots: Vec::new(),
-        findings: Vec::new(),
-        interrupted: false,
-    };
+    let mut found = Reproduction::new(
+        "traffic",
+        "Rappaport, Spier, Timing test of New Traffic Controller",
+    );
     let placements = PLACEMENTS
         .iter()
         .filter(|p| figures.intervals(p.script, &[]).next().is_some());
@@ -282,7 +277,7 @@ fn add_placement(found: &mut Reproduction, here: Here<'_>, placement: &Placement
         row.push(
             quantity
                 .formula
-                .map_or_else(|| "–".to_owned(), |f| format!("{f:.0}")),
+                .map_or_else(|| "–".to_owned(), |(us, _)| format!("{us:.0}")),
         );
         for backend in BACKENDS {
             let measured = quantity.source.measured(here, placement, backend);
@@ -294,7 +289,7 @@ fn add_placement(found: &mut Reproduction, here: Here<'_>, placement: &Placement
                 quantity: format!("{}, {backend}, {}", quantity.what, placement.id),
                 unit: "us",
                 published: quantity.published,
-                formula: quantity.formula,
+                formula: quantity.formula.map(|(us, _)| us),
                 note: notes
                     .filter(|note| !note.is_empty())
                     .collect::<Vec<_>>()
@@ -302,6 +297,8 @@ fn add_placement(found: &mut Reproduction, here: Here<'_>, placement: &Placement
             };
             let missing = missing(here.figures, placement.script, &placement.with(backend));
             let item = item(description, measured.as_ref(), &missing);
+            let half_digit = quantity.formula.map_or(0.0, |(_, half_digit)| half_digit);
+            let item = by_formula(item, half_digit, Verdict::Differs);
             row.push(cell(measured.as_ref()));
             row.push(times(item.ratio));
             found.items.push(item);

@@ -116,6 +116,7 @@ fn published_beside_measured() {
             "{id}: {ratio}"
         );
     };
+    crate::inventory::tests::is_whole(&found);
     near("traffic/wakeup/futex/same-cpu", 895.0, 1.0);
     near("traffic/block/futex/same-cpu", 1393.0, 5.0);
     near("traffic/wait/futex/same-cpu", 1277.0, 2.0);

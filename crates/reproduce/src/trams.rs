@@ -5,6 +5,7 @@ use undertick_document::Report;
 use undertick_report::reproduce::{Reproduction, Table};
 use undertick_units::Estimate;
 
+mod board;
 mod conclusions;
 mod contended;
 mod five;
@@ -48,7 +49,8 @@ pub fn contended_scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
 fn with_repetitions(all: Vec<(String, String)>, run: Run) -> Vec<(String, String)> {
     let repetitions = match run {
         Run::Full => 6,
-        Run::Quick => 4,
+        // As many runs as Tables 2a and 2b have.
+        Run::Quick => 5,
     };
     (all.into_iter())
         .map(|(name, text)| (name, format!("repetitions = {repetitions}\n{text}")))
@@ -64,22 +66,16 @@ pub fn reproduction(
     contended: &[Contended],
     loops: &Report,
 ) -> Reproduction {
-    let mut found = Reproduction {
-        schema_version: 1,
-        source: "trams".to_owned(),
-        title: "Mink, Draper, Roberts, Carpenter, Hardware-Assisted Multiprocessor Performance Measurements, NBSIR \
-                87-3585, 1987"
-            .to_owned(),
-        items: Vec::new(),
-        tables: Vec::new(),
-        plots: Vec::new(),
-        findings: Vec::new(),
-        interrupted: false,
-    };
+    let mut found = Reproduction::new(
+        "trams",
+        "Mink, Draper, Roberts, Carpenter, Hardware-Assisted Multiprocessor Performance Measurements, NBSIR \
+                87-3585, 1987",
+    );
     let figures = Figures(report);
     loops::loops(&mut found, loops);
     single(&mut found, figures);
     five::wanted_by_five(&mut found, Figures(locks), contended);
+    board::lock(&mut found);
     summaries::summaries(&mut found, figures);
     memory::fork(&mut found, figures);
     found

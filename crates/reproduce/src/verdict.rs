@@ -1,6 +1,7 @@
 //! Verdicts: whether a printed figure follows from what the source says it follows from, and whether
 //! a simulated one agrees with it.
 
+use undertick_report::reproduce::{Item, Reproduction, Verdict};
 use undertick_units::{Estimate, Interval};
 
 /// Whether a printed figure is the computed one, within what it was rounded to. `half_digit` is half
@@ -26,29 +27,92 @@ pub(super) fn verdict(
     }
 }
 
+/// Whether a printed figure is the computed one, as a verdict; `otherwise` is that on another one.
+pub(super) fn judged(
+    (printed, computed): (f64, f64),
+    half_digit: f64,
+    otherwise: Verdict,
+) -> Verdict {
+    match agrees(printed, computed, half_digit) {
+        true => Verdict::Agrees,
+        false => otherwise,
+    }
+}
+
+/// Gives a figure that is computed by formula its verdict. `half_digit` is as in [`agrees`].
+pub(super) fn by_formula(item: Item, half_digit: f64, otherwise: Verdict) -> Item {
+    let figures = item.published.zip(item.formula);
+    Item {
+        verdict: figures.map(|figures| judged(figures, half_digit, otherwise)),
+        ..item
+    }
+}
+
+/// Gives every published figure a verdict: those that have none were only measured, or are missing.
+pub(super) fn complete(found: &mut Reproduction) {
+    let open =
+        (found.items.iter_mut()).filter(|item| item.published.is_some() && item.verdict.is_none());
+    for item in open {
+        item.verdict = Some(match item.measured {
+            Some(_) => Verdict::OtherMachine,
+            None => Verdict::Missing,
+        });
+    }
+}
+
 /// The verdict on a simulated figure beside a published one that would scatter by `scatter` if it
 /// were measured again: whether the interval, widened by that, holds the published one.
-pub(super) fn beside(published: f64, simulated: &Estimate, scatter: f64, unit: &str) -> String {
-    let Interval { lo, hi } = simulated.interval;
-    let (lo, hi) = (
-        lo.unwrap_or(simulated.value).min(simulated.value) - scatter,
-        hi.unwrap_or(simulated.value).max(simulated.value) + scatter,
-    );
+pub(super) fn beside(
+    published: f64,
+    simulated: &Estimate,
+    scatter: f64,
+    unit: &str,
+) -> (Verdict, String) {
     let scatters = format!("the published one scatters by {scatter:.2}{unit}");
-    match lo <= published && published <= hi {
-        true => format!("agrees: {scatters}"),
-        false => format!(
-            "does not agree: {:+.2}{unit} from the published one, and {scatters}",
-            simulated.value - published
+    match holds(published, simulated, scatter) {
+        true => (Verdict::Agrees, format!("agrees: {scatters}")),
+        false => (
+            Verdict::Differs,
+            format!(
+                "does not agree: {:+.2}{unit} from the published one, and {scatters}",
+                simulated.value - published
+            ),
         ),
     }
+}
+
+/// Share by which a simulated figure may differ from one that is published without a scatter, beyond
+/// its own interval.
+pub(super) const NEAR: f64 = 0.05;
+
+/// The verdict on a simulated figure beside one that is published without a scatter.
+pub(super) fn near(published: f64, simulated: &Estimate) -> (Verdict, String) {
+    let off = 100.0 * (simulated.value / published - 1.0);
+    match holds(published, simulated, NEAR * published) {
+        true => (Verdict::Agrees, format!("agrees: {off:+.1} %")),
+        false => (
+            Verdict::Differs,
+            format!("does not agree within {:.0} %: {off:+.1} %", 100.0 * NEAR),
+        ),
+    }
+}
+
+/// Whether the interval of a simulated figure, widened by `by`, holds the published one.
+fn holds(published: f64, simulated: &Estimate, by: f64) -> bool {
+    let Interval { lo, hi } = simulated.interval;
+    let (lo, hi) = (
+        lo.unwrap_or(simulated.value).min(simulated.value) - by,
+        hi.unwrap_or(simulated.value).max(simulated.value) + by,
+    );
+    lo <= published && published <= hi
 }
 
 #[cfg(test)]
 mod tests {
     use undertick_units::{Estimate, Interval};
 
-    use super::{beside, verdict};
+    use super::{Verdict, beside, complete, near, verdict};
+    use undertick_report::reproduce::{Item, Reproduction};
 
     #[test]
     fn a_simulated_figure_agrees_within_the_scatter_of_the_published_one() {
@@ -57,7 +121,7 @@ mod tests {
             ..crate::compared::bare(value, "1", "of the test", 1)
         };
         // From 1.10 to 1.30, widened by 0.10: from 1.00 to 1.40.
-        let said = |published| beside(published, &of(1.2, Some(1.1), Some(1.3)), 0.1, "");
+        let said = |published| beside(published, &of(1.2, Some(1.1), Some(1.3)), 0.1, "").1;
         assert_eq!(said(1.01), "agrees: the published one scatters by 0.10");
         assert_eq!(said(1.39), "agrees: the published one scatters by 0.10");
         assert_eq!(
@@ -65,8 +129,20 @@ mod tests {
             "does not agree: +0.21 from the published one, and the published one scatters by 0.10"
         );
         assert!(said(1.41).starts_with("does not agree: -0.21"));
-        assert!(beside(1.29, &of(1.2, None, None), 0.1, "").starts_with("agrees"));
-        assert!(beside(1.31, &of(1.2, None, None), 0.1, "").starts_with("does not"));
+        let judged = |published| beside(published, &of(1.2, None, None), 0.1, "").0;
+        assert_eq!(
+            [1.29, 1.31].map(judged),
+            [Verdict::Agrees, Verdict::Differs]
+        );
+        // 5 % of 100 beyond the interval from 103 to 109: from 98 to 114; of 120, from 97 to 115.
+        let (verdict, said) = near(100.0, &of(106.0, Some(103.0), Some(109.0)));
+        assert_eq!(
+            (verdict, said.as_str()),
+            (Verdict::Agrees, "agrees: +6.0 %")
+        );
+        let (verdict, said) = near(120.0, &of(106.0, Some(103.0), Some(109.0)));
+        assert_eq!(verdict, Verdict::Differs);
+        assert_eq!(said, "does not agree within 5 %: -11.7 %");
     }
 
     #[test]
@@ -79,6 +155,35 @@ mod tests {
         assert_eq!(
             of(1.3, f64::NAN),
             "does not agree: 1.30 printed, NaN computed"
+        );
+    }
+
+    #[test]
+    fn every_published_figure_gets_a_verdict() {
+        let item = |published, measured, verdict| Item {
+            published,
+            measured,
+            verdict,
+            ..Item::default()
+        };
+        let measured = || Some(crate::compared::bare(1.0, "1", "of the test", 1));
+        let mut found = Reproduction::new("", "");
+        found.items = vec![
+            item(Some(1.0), measured(), None),
+            item(Some(1.0), None, None),
+            item(None, measured(), None),
+            item(Some(1.0), measured(), Some(Verdict::Erratum)),
+        ];
+        complete(&mut found);
+        let verdicts: Vec<Option<Verdict>> = found.items.iter().map(|i| i.verdict).collect();
+        assert_eq!(
+            verdicts,
+            [
+                Some(Verdict::OtherMachine),
+                Some(Verdict::Missing),
+                None,
+                Some(Verdict::Erratum)
+            ]
         );
     }
 }

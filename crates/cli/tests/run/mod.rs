@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use support::{copy_program, refused, said, undertick};
+use undertick_report::experiment::primitives_first_screen;
 
 /// Runs a script with these arguments, with its trace in the same directory.
 fn run(dir: &Path, script: &str, arguments: &[&str]) -> Output {
@@ -115,7 +116,7 @@ fn a_script_with_everything_runs() {
     }
     interval(&report, "T", "read monotonic");
     // The result as a table, too.
-    let (code, text) = said(&run(dir.path(), script, &[]));
+    let (code, text) = said(&run(dir.path(), script, &["--full"]));
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("script, kind = spin, n = 2"), "{text}");
 }
@@ -173,4 +174,57 @@ fn primitives_are_listed_shown_and_measured() {
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0]["points"], 5);
     assert_eq!(lines[0]["name"], "notify, a waiter");
+    // Each primitive once, over all its settings.
+    let screen = primitives_first_screen(&serde_json::from_value(report.clone()).unwrap(), 100);
+    assert!(screen.lines().count() <= 40, "{screen}");
+    assert_eq!(screen.matches("call getppid ").count(), 1, "{screen}");
+    let notify = screen.split("notify ").last().unwrap();
+    assert!(notify.lines().next().unwrap().contains(".."), "{screen}");
+}
+
+/// In virtual time the figures are the same each time: three numbers of pairs and five of words.
+#[test]
+fn an_experiment_on_one_screen() {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments/cmstar-messages.toml")
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let dir = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| {
+        let trace = dir.path().join(format!("{}.ut", more.len()));
+        let words = [
+            "run",
+            &script,
+            "--machine",
+            "cmstar",
+            "-o",
+            trace.to_str().unwrap(),
+        ];
+        let output = undertick(&[&words[..], more].concat());
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let screen = run(&[]);
+    assert!(screen.lines().count() <= 40, "{screen}");
+    assert!(
+        screen.starts_with("cmstar-messages: 15 settings, 4 repetitions, "),
+        "{screen}"
+    );
+    let latency = screen
+        .lines()
+        .find(|line| line.contains("latency"))
+        .unwrap();
+    // The least is that of one pair, the largest that of three, without words.
+    assert!(
+        latency.contains("6.93..9.29 ms") && latency.contains("pairs 1 .. each 0,"),
+        "{latency}"
+    );
+    assert!(screen.contains("call, a word of each"), "{screen}");
+    assert!(screen.contains("--full"), "{screen}");
+    let full = run(&["--full"]);
+    assert!(
+        full.lines().count() > 150 && full.contains("pairs = 2"),
+        "{full}"
+    );
 }

@@ -171,15 +171,21 @@ fn joined(client: &Client, server: &Server) -> Vec<Call> {
     let mut readings = client.readings.chunks(of_call);
     let both = client.calls.iter().zip(&server.received).enumerate();
     both.map(|(n, (&(sent, done), &(received, server_was_blocked)))| {
-        let own = client.reads.and_then(|_| readings.next());
-        let at = |i: usize| own.and_then(|own| own.get(i).copied());
+        // Of a client that does not read there is none.
+        let own = readings.next();
         Call {
             sent,
             received,
             done,
             server_was_blocked,
-            readings: (|| Some([at(0)?, *server.readings.get(n)?, at(1)?]))(),
-            check: (|| Some([at(1)?, at(2)?, at(3)?, at(4)?]))(),
+            readings: match (own, server.readings.get(n)) {
+                (Some(&[sent, done, ..]), Some(&received)) => Some([sent, received, done]),
+                _ => None,
+            },
+            check: match own {
+                Some(&[_, r0, r1, r2, r3]) => Some([r0, r1, r2, r3]),
+                _ => None,
+            },
         }
     })
     .collect()

@@ -7,7 +7,7 @@ use undertick_units::Estimate;
 use super::frame;
 use super::plot::{PLOT_STYLE, plot};
 use crate::escape::Text;
-use crate::reproduce::{Item, Reproduction, Table};
+use crate::reproduce::{Item, Reproduction, Table, Verdict};
 use crate::table::html::plain;
 use crate::table::{Cell, Columns};
 
@@ -33,7 +33,9 @@ fn write_page(page: &mut String, found: &Reproduction) -> core::fmt::Result {
         Text(&found.title),
     )?;
     page.push_str("<nav aria-label=\"Sections\">");
-    for (index, table) in found.tables.iter().enumerate() {
+    let list = found.list();
+    let tables = || list.iter().chain(&found.tables).enumerate();
+    for (index, table) in tables() {
         write!(page, "<a href=\"#t{index}\">{}</a>", Text(&table.title))?;
     }
     for (index, figure) in found.plots.iter().enumerate() {
@@ -47,7 +49,7 @@ fn write_page(page: &mut String, found: &Reproduction) -> core::fmt::Result {
         }
         page.push_str("</ul>\n");
     }
-    for (index, table) in found.tables.iter().enumerate() {
+    for (index, table) in tables() {
         section(page, index, table)?;
     }
     for (index, figure) in found.plots.iter().enumerate() {
@@ -90,6 +92,13 @@ fn items(page: &mut String, items: &[Item]) -> core::fmt::Result {
         .page("measured", |item| estimate(item.measured.as_ref()));
     if items.iter().any(|item| item.ratio.is_some()) {
         columns = columns.page("published/measured", |item| number_or_none(item.ratio));
+    }
+    if items.iter().any(|item| item.verdict.is_some()) {
+        columns = columns
+            .page("verdict", |item| {
+                Cell::text(item.verdict.map_or("", Verdict::words))
+            })
+            .words();
     }
     let columns = columns.page("note", |item| Cell::text(&item.note)).words();
     plain(page, &columns, items)?;

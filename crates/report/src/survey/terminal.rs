@@ -4,6 +4,7 @@ use undertick_document::figures;
 use undertick_units::Estimate;
 
 use super::{Host, Metric, Survey};
+use crate::first_screen::{FirstScreen, Group};
 use crate::remarks::{number_of, unix_date};
 use crate::table::terminal::draw;
 use crate::table::{Cell, Columns};
@@ -39,6 +40,33 @@ pub fn render(survey: &Survey, columns: usize) -> String {
         parts.push(end.join("\n"));
     }
     parts.join("\n\n").replace('\u{a0}', " ") + "\n"
+}
+
+/// The survey on one screen: as many figures of each group as fit.
+#[must_use]
+pub fn first_screen(survey: &Survey, columns: usize) -> String {
+    let figures =
+        |metric: &Metric| format!("{} {}", clean(&metric.name), figure(&metric.estimate).0);
+    let groups = survey.groups().into_iter().map(|(group, title)| Group {
+        title: clean(title),
+        figures: shown(survey, group).into_iter().map(figures).collect(),
+    });
+    let missing = survey.missing.iter().map(|missing| {
+        format!(
+            "not measured: {}: {}",
+            clean(&missing.id),
+            clean(&missing.why)
+        )
+    });
+    let warnings = survey.warnings.iter().map(|warning| clean(&warning.text));
+    FirstScreen {
+        heading: heading(survey),
+        table: String::new(),
+        groups: groups.collect(),
+        notes: warnings.chain(missing).collect(),
+        more: "--full (every figure with its interval)  --json (for compare)  --html FILE",
+    }
+    .text(columns.max(FEWEST_COLUMNS))
 }
 
 fn heading(survey: &Survey) -> String {

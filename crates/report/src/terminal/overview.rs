@@ -11,6 +11,10 @@ use crate::text::{clean, columns, shorten, wrap};
 /// Most rows of its table.
 const MOST_ROWS: usize = 14;
 
+/// Lines of the screen, as far as the fewest findings leave that much.
+const LINES: usize = 25;
+const FEWEST_FINDINGS: usize = 3;
+
 /// Columns for the program; one with longer arguments goes without them.
 const PROGRAM_COLUMNS: usize = 22;
 
@@ -101,10 +105,22 @@ pub fn overview(report: &Report, spans: Spans, columns: usize) -> Screen {
     screen.extend(table.map(|row| (Role::Text, row)));
     screen.extend(others(report, spans).map(|others| (Role::Text, wrapped(&others))));
     let findings = findings::findings(report);
+    let mut findings: Vec<String> = findings.iter().map(|finding| wrapped(finding)).collect();
+    let end = [sureness(report), more(report)].map(|text| wrapped(&text));
+    let lines = |text: &str| text.split('\n').count();
+    let mut used: usize = screen.iter().map(|(_, text)| lines(text)).sum();
+    used += 1 + findings
+        .iter()
+        .chain(&end)
+        .map(|text| lines(text))
+        .sum::<usize>();
+    // The first ones weigh most.
+    while used > LINES && findings.len() > FEWEST_FINDINGS {
+        used -= findings.pop().map_or(0, |finding| lines(&finding));
+    }
     screen.extend((!findings.is_empty()).then(|| (Role::Text, String::new())));
-    screen.extend((findings.iter()).map(|finding| (Role::Text, wrapped(finding))));
-    screen.push((Role::Aside, wrapped(&sureness(report))));
-    screen.push((Role::Aside, wrapped(&more(report))));
+    screen.extend(findings.into_iter().map(|finding| (Role::Text, finding)));
+    screen.extend(end.map(|text| (Role::Aside, text)));
     Screen(screen)
 }
 

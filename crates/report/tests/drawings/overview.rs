@@ -66,6 +66,22 @@ fn every_first_screen_fits() {
     }
 }
 
+/// Findings beyond the first three give way to the lines of the screen.
+#[test]
+fn long_findings_give_way() {
+    let lines = |columns| {
+        let text = overview(&invented::six(), Spans::Tree, columns);
+        (text.lines().count(), text)
+    };
+    let (narrow, text) = lines(60);
+    assert!(narrow <= 25, "{narrow}: {text}");
+    // With room for all, the last one is there.
+    let (_, wide) = lines(137);
+    let last = wide.lines().rev().nth(2).unwrap();
+    let begin: String = last.chars().take(20).collect();
+    assert!(!text.contains(&begin), "{begin}: {text}");
+}
+
 #[test]
 fn no_control_character_reaches_the_terminal() {
     let nasty = invented::nasty();

@@ -1,11 +1,12 @@
 //! What the authors recommended but could not try: a latched clock, a broadcast clock, longer
 //! ticks.
 
-use undertick_cmstar::load::{ReadingLoops, ReadingRun, reading_loops};
+use undertick_cmstar::load::ReadingLoops;
 use undertick_cmstar::{Os, Parameters, Routine};
 use undertick_report::plot::{Axis, Curve, Plot, Point};
 
-use super::readings::{plateau, standard_deviation};
+use super::pairs::standard_deviation;
+use super::readings::{of_loops, plateau};
 use super::{Context, item, number};
 use undertick_experiment::jobs::Stopped;
 
@@ -16,10 +17,6 @@ const TICKS_US: [f64; 8] = [0.5, 2.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 pub(super) fn beyond(context: &mut Context<'_>) -> Result<(), Stopped> {
     routines(context)?;
     ticks(context)
-}
-
-fn run(parameters: &Parameters, loops: &ReadingLoops) -> ReadingRun {
-    reading_loops(parameters, loops).expect("the published numbers of Cms are there")
 }
 
 /// Compares all ways of reading, against the number of Cms.
@@ -42,7 +39,7 @@ fn routines(context: &mut Context<'_>) -> Result<(), Stopped> {
         .collect();
     let tick_us = parameters.clock.tick_us;
     let machines = context.run(&all, |loops| {
-        let values = plateau(&run(parameters, loops), tick_us);
+        let values = plateau(&of_loops(parameters, loops), tick_us);
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         (mean, standard_deviation(&values))
     })?;
@@ -141,7 +138,7 @@ fn ticks(context: &mut Context<'_>) -> Result<(), Stopped> {
             ramp_ns: length_ns / 10,
             seed: *seed,
         };
-        standard_deviation(&plateau(&run(parameters, &loops), *tick_us))
+        standard_deviation(&plateau(&of_loops(parameters, &loops), *tick_us))
     })?;
     let mut each = machines.chunks(seeds as usize);
     let (mut curves, mut rows) = (Vec::new(), Vec::new());

@@ -1,16 +1,17 @@
 //! Section 5.2: nothing is measured after each call, to see how well Method II follows the load; and
 //! what Method II gets wrong if the clock process's pairs are far apart.
 
+use undertick_cmstar::Parameters;
 use undertick_cmstar::load::{MessagePairs, PairsRun, message_pairs};
-use undertick_cmstar::{Parameters, Reading};
 use undertick_estimate::compensation::{Correction, Paired};
 use undertick_experiment::jobs::Stopped;
+use undertick_report::reproduce::Verdict;
 use undertick_units::Estimate;
 
-use super::messages::{OfMachine, corrected, of_machine};
+use super::messages::{OfMachine, of_machine};
+use super::pairs::{of_clock_process, own, standard_deviation};
 use super::published::{CHECK_K, CHECK_K_UNDISTURBED, CHECK_MEAN_US, LATENCY_US, WORDS};
-use super::readings::standard_deviation;
-use super::{Context, item};
+use super::{Context, item, judged_item};
 use crate::Run;
 use crate::verdict::beside;
 
@@ -27,19 +28,11 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn from_run(run: &PairsRun, tick_us: f64) -> Option<Self> {
-        let ticks = |from: &Reading, to: &Reading| {
-            Some(to.ticks?.wrapping_sub(from.ticks?).cast_signed() as f64)
-        };
         let (own, beside): (Vec<Paired>, Vec<Paired>) = (run.calls.iter())
             .filter_map(|call| {
-                let [r0, r1, r2, r3] = call.check?;
-                let beside = corrected(&r1, &r2, &run.samples)?;
-                let own = Paired {
-                    t1: ticks(&r0, &r1)?,
-                    t4: ticks(&r2, &r3)?,
-                    ..beside
-                };
-                Some((own, beside))
+                let check = call.check?;
+                let beside = of_clock_process(&check[1], &check[2], &run.samples)?;
+                Some((own(&check)?, beside))
             })
             .unzip();
         let left = |of: &[Paired]| -> Vec<f64> {
@@ -101,18 +94,25 @@ pub(super) fn running(context: &mut Context<'_>, machines: &[OfMachine]) -> Resu
         let nearest = (mean.as_ref())
             .and_then(|mean| Some((mean.interval.lo?, mean.interval.hi?)))
             .map_or(largest, |(lo, hi)| 0.0_f64.clamp(lo, hi));
-        let note = match nearest.abs() <= CHECK_MEAN_US {
-            true => format!("agrees: its interval reaches within {CHECK_MEAN_US} us of 0"),
-            false => format!("does not agree: no mean was over {CHECK_MEAN_US} us"),
+        let judged = match nearest.abs() <= CHECK_MEAN_US {
+            true => (
+                Verdict::Agrees,
+                format!("agrees: its interval reaches within {CHECK_MEAN_US} us of 0"),
+            ),
+            false => (
+                Verdict::Differs,
+                format!("does not agree: no mean was over {CHECK_MEAN_US} us"),
+            ),
         };
-        let [_, mean] = context.item(item(
+        let item_of_mean = item(
             format!("check/{id}/mean"),
             format!("mean of nothing by Method II in the experiment, {of}"),
             "us",
-            None,
+            Some(CHECK_MEAN_US),
             mean,
-            note,
-        ));
+            String::new(),
+        );
+        let [_, mean] = context.item(judged_item(item_of_mean, Some(judged)));
         let mut cells = vec![
             of.to_owned(),
             mean,
@@ -128,15 +128,16 @@ pub(super) fn running(context: &mut Context<'_>, machines: &[OfMachine]) -> Resu
                 f64::midpoint(published_k[0], published_k[1]),
                 (published_k[1] - published_k[0]) / 2.0,
             );
-            let note = (k.as_ref()).map_or_else(String::new, |k| beside(middle, k, half, ""));
-            context.item(item(
+            let judged = (k.as_ref()).map(|k| beside(middle, k, half, ""));
+            let factor = item(
                 format!("check/{id}/{method}/k"),
                 format!("improvement factor of Method {method} in the experiment, {of}"),
                 "1",
                 Some(middle),
                 k,
-                note,
-            ));
+                String::new(),
+            );
+            context.item(judged_item(factor, judged));
             cells.push(format!("{lo:.2} to {hi:.2}"));
         }
         cells.push(format!("{} to {}", published_k[0], published_k[1]));
@@ -157,12 +158,12 @@ pub(super) fn running(context: &mut Context<'_>, machines: &[OfMachine]) -> Resu
     apart(context)
 }
 
-fn run_of(parameters: &Parameters, pairs: &MessagePairs) -> PairsRun {
+pub(super) fn run_of(parameters: &Parameters, pairs: &MessagePairs) -> PairsRun {
     message_pairs(parameters, pairs).expect("the published Cms are there")
 }
 
 /// Every load, each with these numbers of words, on all machines.
-fn loads(context: &Context<'_>, words: &[u32]) -> Vec<MessagePairs> {
+pub(super) fn loads(context: &Context<'_>, words: &[u32]) -> Vec<MessagePairs> {
     let seeds = context.request.seeds();
     (1..=LATENCY_US.len())
         .flat_map(|pairs| words.iter().map(move |&words| (pairs, words)))
@@ -181,7 +182,7 @@ fn loads(context: &Context<'_>, words: &[u32]) -> Vec<MessagePairs> {
         .collect()
 }
 
-pub(super) fn repetitions(context: &Context<'_>) -> usize {
+fn repetitions(context: &Context<'_>) -> usize {
     match context.request.run {
         Run::Full => 512,
         Run::Quick => 96,

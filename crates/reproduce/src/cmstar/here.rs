@@ -6,25 +6,31 @@ use undertick_estimate::scaled;
 use undertick_report::reproduce::{Item, Reproduction, Table};
 use undertick_units::Estimate;
 
-use super::super::compared::Figures;
+use super::super::compared::{Figures, ratio};
 use super::published::{CALL_US_PER_WORD, LATENCY_US, SPEED_RANGE, ZERO_TESTS};
 use super::stated;
 use crate::Run;
 
-/// The script of [`rpc_scripts`].
+/// The scripts of [`scripts_here`].
 const RPC: &str = "rpc";
+const READERS: &str = "readers";
 
-/// Messages and remote calls as a script for this machine.
+/// The scripts for this machine: messages and remote calls, and readings of its clock by one CPU and by
+/// two.
 #[must_use]
-pub fn rpc_scripts(run: Run) -> Vec<(String, String)> {
+pub fn scripts_here(run: Run) -> Vec<(String, String)> {
     let text = include_str!("../../../../experiments/rpc.toml");
     let text = match run {
         Run::Full => text.to_owned(),
-        Run::Quick => (text.replace("repetitions = 8", "repetitions = 3"))
+        Run::Quick => (text.replace("repetitions = 8", "repetitions = 5"))
             .replace("seconds = 0.1", "seconds = 0.02")
             .replace("\"0..200 by 50\"", "[0, 100, 200]"),
     };
-    vec![(RPC.to_owned(), text)]
+    let readers = include_str!("../scripts/readers.toml");
+    vec![
+        (RPC.to_owned(), text),
+        (READERS.to_owned(), readers.to_owned()),
+    ]
 }
 
 /// Number of visits to each CPU, about 3 ms each.
@@ -38,12 +44,12 @@ pub fn spread_of_cpus(level: f64) -> Option<Estimate> {
 }
 
 /// Adds what was measured on this machine: the CPUs' speeds, zero tests by the load beside them,
-/// and the report of [`rpc_scripts`].
+/// and the report of [`scripts_here`].
 pub fn with_measured(
     found: &mut Reproduction,
     cpus: Option<Estimate>,
     zeros: &[(String, Outcome)],
-    rpc: Option<&Report>,
+    here: Option<&Report>,
 ) {
     found.items.push(Item {
         id: "here/cpu-speeds".to_owned(),
@@ -71,7 +77,8 @@ pub fn with_measured(
             rows,
         });
     }
-    if let Some(report) = rpc {
+    if let Some(report) = here {
+        readings(found, report);
         messages(found, report);
     }
 }
@@ -115,6 +122,20 @@ fn zero_rows(found: &mut Reproduction, load: &str, outcome: &Outcome) -> Vec<Vec
     rows
 }
 
+/// A reading of this machine's clock, which every CPU has: it takes no longer where two CPUs read.
+fn readings(found: &mut Reproduction, report: &Report) {
+    for readers in ["1", "2"] {
+        let measured = Figures(report).typical(READERS, &[("readers", readers)], "read counter");
+        found.items.push(Item {
+            id: format!("here/reading/{readers}"),
+            quantity: format!("a reading of the clock, this machine, {readers} CPUs read"),
+            unit: "ns".to_owned(),
+            measured: measured.cloned(),
+            ..Item::default()
+        });
+    }
+}
+
 fn messages(found: &mut Reproduction, report: &Report) {
     let figures = Figures(report);
     let mut rows = Vec::new();
@@ -141,15 +162,14 @@ fn messages(found: &mut Reproduction, report: &Report) {
             ),
             (
                 format!("here/call-slope/{pairs}"),
-                format!(
-                    "a remote call takes so much more for each word, this machine, {pairs} pairs"
-                ),
+                format!("what a word adds to a remote call, this machine, {pairs} pairs"),
                 "us",
                 CALL_US_PER_WORD,
                 slope,
             ),
         ] {
-            let ratio = measured.as_ref().map(|m| published / m.value);
+            let ratio = ratio(Some(published), measured.as_ref());
+            let is_missing = measured.is_none();
             found.items.push(Item {
                 id,
                 quantity,
@@ -157,7 +177,10 @@ fn messages(found: &mut Reproduction, report: &Report) {
                 published: Some(published),
                 measured,
                 ratio,
-                note: "Unix sockets, words of 8 bytes".to_owned(),
+                note: match is_missing {
+                    true => "not measured: too few repetitions".to_owned(),
+                    false => "Unix sockets, words of 8 bytes".to_owned(),
+                },
                 ..Item::default()
             });
         }
@@ -181,19 +204,8 @@ fn messages(found: &mut Reproduction, report: &Report) {
     });
 }
 
-/// The line of the remote call's time through the settings with this many pairs.
+/// What a word adds to a remote call of this many pairs, us. Both sides access as many words.
 fn slope(report: &Report, pairs: &str) -> Option<Estimate> {
-    let points: Vec<(f64, f64)> = (report.intervals.iter())
-        .filter(|i| i.name == "rpc")
-        .filter_map(|i| {
-            let repeated = i.repeated.as_ref()?;
-            let parameter = |name: &str| repeated.parameters.get(name).map(String::as_str);
-            let words = parameter("words")?.parse().ok()?;
-            (parameter("pairs") == Some(pairs)).then_some((words, repeated.typical.value / 1e3))
-        })
-        .collect();
-    let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
-    let mut slope = undertick_estimate::line(&x, &y, report.settings.confidence)?.slope;
-    "us".clone_into(&mut slope.unit);
-    Some(slope)
+    let line = Figures(report).line(RPC, &[("pairs", pairs)])?;
+    Some(scaled(line.slope.clone(), 1e-3 / 2.0, "us"))
 }

@@ -2,14 +2,15 @@
 //! depends on the time for which the clock's Kmap is busy with a reference, the one parameter that
 //! decides it.
 
-use undertick_cmstar::load::{ReadingLoops, reading_loops};
+use undertick_cmstar::load::ReadingLoops;
 use undertick_cmstar::{Os, Parameters, Routine};
 use undertick_experiment::jobs::Stopped;
 use undertick_report::plot::{Axis, Curve, Plot, Point};
 
+use super::pairs::standard_deviation;
 use super::published::RATES;
-use super::readings::{plateau, standard_deviation};
-use super::{Context, item};
+use super::readings::{of_loops, plateau};
+use super::{Context, item, number};
 
 /// Numbers of Cms that read.
 const READERS: [usize; 11] = [1, 4, 8, 10, 12, 14, 16, 18, 20, 24, 30];
@@ -36,13 +37,15 @@ pub(super) fn knee(context: &mut Context<'_>) -> Result<(), Stopped> {
             seed: *seed,
             ..ReadingLoops::new(Os::Medusa, Routine::Four, *readers)
         };
-        let run =
-            reading_loops(parameters, &loops).expect("the published numbers of Cms are there");
+        let run = of_loops(parameters, &loops);
         (
             standard_deviation(&plateau(&run, tick_us)),
             run.plateau.far_per_s(),
         )
     })?;
+    let at_30 = (RATES.iter())
+        .find(|(routine, readers, _)| (*routine, *readers) == (Routine::Four, 30))
+        .map(|(.., rate)| *rate);
     let mut each = machines.chunks(seeds as usize);
     let (mut rows, mut curves) = (Vec::new(), Vec::new());
     for share in SHARES {
@@ -59,10 +62,7 @@ pub(super) fn knee(context: &mut Context<'_>) -> Result<(), Stopped> {
         let largest = |a: &&Point, b: &&Point| a.y.total_cmp(&b.y);
         // Beyond the paper's 20 it rises again.
         let peak = (points.iter().filter(|p| p.x <= 20.0)).max_by(largest);
-        let at_30 = RATES
-            .iter()
-            .find(|(routine, readers, _)| (*routine, *readers) == (Routine::Four, 30));
-        if let (Some(peak), Some(rate), Some((.., printed))) = (peak, &rate, at_30)
+        if let (Some(peak), Some(rate), Some(printed)) = (peak, &rate, at_30)
             && peak.x >= 16.0
         {
             context.found.findings.push(format!(
@@ -72,11 +72,11 @@ pub(super) fn knee(context: &mut Context<'_>) -> Result<(), Stopped> {
                 100.0 * (rate.value / printed - 1.0),
             ));
         }
-        let [printed, rate] = context.item(item(
+        let [_, rate] = context.item(item(
             format!("knee/{share}/rate"),
             format!("rate of 30 Cms with 4-Read, a clock's Kmap busy for {kmap_us:.1} us"),
             "1/s",
-            at_30.map(|(.., rate)| *rate),
+            None,
             rate,
             String::new(),
         ));
@@ -84,7 +84,7 @@ pub(super) fn knee(context: &mut Context<'_>) -> Result<(), Stopped> {
             format!("{kmap_us:.1}"),
             peak.map_or_else(|| "–".to_owned(), |p| format!("{:.0}", p.x)),
             rate,
-            printed,
+            at_30.map_or_else(|| "–".to_owned(), number),
         ]);
         curves.push(Curve::line(format!("{kmap_us:.1} us"), points));
     }

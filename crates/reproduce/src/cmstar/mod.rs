@@ -7,25 +7,30 @@ mod checks;
 mod here;
 mod knee;
 mod messages;
+mod pairs;
 mod published;
 mod readings;
+mod script;
 mod speeds;
 mod sweeps;
 #[cfg(test)]
 mod tests;
 mod zero;
 
-pub use here::{rpc_scripts, spread_of_cpus, with_measured};
+pub use here::{scripts_here, spread_of_cpus, with_measured};
+pub(crate) use script::pairs_in_words;
+pub use script::{MACHINE, message_scripts, with_messages};
 
 use undertick_cmstar::Parameters;
 use undertick_document::figures::figure;
 use undertick_estimate::Numbers;
 use undertick_experiment::jobs::{self, Stopped};
 use undertick_report::plot::Plot;
-use undertick_report::reproduce::{Item, Reproduction, Table};
+use undertick_report::reproduce::{Item, Reproduction, Table, Verdict};
 use undertick_units::Estimate;
 
 use super::Run;
+use super::verdict::near;
 
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
@@ -58,21 +63,15 @@ impl Request {
 /// holds what was done so far.
 #[must_use]
 pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Reproduction {
-    let mut found = Reproduction {
-        schema_version: 1,
-        source: "cmstar".to_owned(),
-        title: "Kong, Spector, Siewiorek, Measuring Time in Cm*, Carnegie Mellon University, 1986"
+    let mut found = Reproduction::new(
+        "cmstar",
+        "Kong, Spector, Siewiorek, Measuring Time in Cm*, Carnegie Mellon University, 1986",
+    );
+    found.findings.push(
+        "Simulated: a model of Cm* whose parameters were fitted to some of the published figures \
+         (the chapter on Cm* says which); intervals are of machines that differ by their seed."
             .to_owned(),
-        items: Vec::new(),
-        tables: Vec::new(),
-        plots: Vec::new(),
-        findings: vec![
-            "Simulated: a model of Cm* whose parameters were fitted to some of the published figures \
-             (the chapter on Cm* says which); intervals are of machines that differ by their seed."
-                .to_owned(),
-        ],
-        interrupted: false,
-    };
+    );
     let parameters = Parameters::published();
     let parts: [(Part, f64); 9] = [
         (readings::rates, 0.1),
@@ -175,6 +174,38 @@ fn item(
         simulated,
         note,
         ..Item::default()
+    }
+}
+
+/// Adds a figure whose published value has no stated scatter, with the verdict on it before the note.
+fn item_near(
+    id: String,
+    quantity: String,
+    unit: &str,
+    published: Option<f64>,
+    simulated: Option<Estimate>,
+    note: &str,
+) -> Item {
+    let judged = published
+        .zip(simulated.as_ref())
+        .map(|(published, simulated)| near(published, simulated));
+    judged_item(
+        item(id, quantity, unit, published, simulated, note.to_owned()),
+        judged,
+    )
+}
+
+/// Gives a figure its verdict, which is said before its note.
+fn judged_item(item: Item, judged: Option<(Verdict, String)>) -> Item {
+    let (verdict, said) = judged.unzip();
+    let said = said.into_iter().chain([item.note]);
+    Item {
+        verdict,
+        note: said
+            .filter(|s| !s.is_empty())
+            .collect::<Vec<_>>()
+            .join("; "),
+        ..item
     }
 }
 

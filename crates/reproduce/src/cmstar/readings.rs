@@ -1,12 +1,14 @@
 //! Figures 1 to 7: the duration of a reading of the clock, by the number of Cms that read it.
 
 use undertick_cmstar::load::{ReadingLoops, ReadingRun, reading_loops};
-use undertick_cmstar::{Os, Reading, Routine};
+use undertick_cmstar::{Os, Parameters, Reading, Routine};
 use undertick_estimate::{ModeOptions, modes_of_bins};
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
 
+use super::pairs::{elapsed_us, standard_deviation, true_us};
 use super::published::{HIT_US, LEAST_US, RATES, WORD_SD_US};
-use super::{Context, item};
+use super::{Context, item, item_near, judged_item};
+use crate::verdict::beside;
 use undertick_experiment::jobs::Stopped;
 
 /// Numbers of Cms in the histograms of Figures 4 to 7.
@@ -15,17 +17,6 @@ const READERS: [usize; 8] = [1, 4, 8, 12, 16, 20, 24, 30];
 const BIN_US: f64 = 10.0;
 /// Upper ends of the figures, us.
 const LONGEST_US: f64 = 2000.0;
-
-/// Elapsed time read between two readings, us; `None` where the routine was too slow.
-pub(super) fn elapsed_us(pair: &[Reading; 2], tick_us: f64) -> Option<f64> {
-    let (first, second) = (pair[0].ticks?, pair[1].ticks?);
-    Some((second.wrapping_sub(first)).cast_signed() as f64 * tick_us)
-}
-
-/// True elapsed time, us.
-pub(super) fn true_us(pair: &[Reading; 2]) -> f64 {
-    pair[1].sampled.ns_since(pair[0].sampled) as f64 / 1e3
-}
 
 /// Simulates the published numbers of readers.
 fn loops(
@@ -46,9 +37,12 @@ fn loops(
 
 fn run(context: &mut Context<'_>, all: &[ReadingLoops]) -> Result<Vec<ReadingRun>, Stopped> {
     let parameters = context.parameters;
-    context.run(all, |loops| {
-        reading_loops(parameters, loops).expect("the published numbers of Cms are there")
-    })
+    context.run(all, |loops| of_loops(parameters, loops))
+}
+
+/// Simulates one machine.
+pub(super) fn of_loops(parameters: &Parameters, loops: &ReadingLoops) -> ReadingRun {
+    reading_loops(parameters, loops).expect("the published numbers of Cms are there")
 }
 
 /// References per second, and the cost of a word under a very light load.
@@ -64,14 +58,8 @@ pub(super) fn rates(context: &mut Context<'_>) -> Result<(), Stopped> {
         let rates = runs.iter().map(|run| run.plateau.far_per_s()).collect();
         let busy = runs.iter().map(|run| run.plateau.kmap_busy(1)).sum::<f64>() / seeds as f64;
         let rate = context.mean(rates, "1/s");
-        let off = rate
-            .as_ref()
-            .map_or(f64::NAN, |r| 100.0 * (r.value / published - 1.0));
-        let note = format!(
-            "{off:+.1} %; the clock's Kmap is busy {:.0} % of the time",
-            100.0 * busy
-        );
-        let [printed, simulated] = context.item(item(
+        let note = format!("the clock's Kmap is busy {:.0} % of the time", 100.0 * busy);
+        let item = item_near(
             format!("rate/medusa/{}/{readers}", routine.name()),
             format!(
                 "references a second, {readers} Cms read by {}",
@@ -80,8 +68,10 @@ pub(super) fn rates(context: &mut Context<'_>) -> Result<(), Stopped> {
             "1/s",
             Some(*published),
             rate,
-            note.clone(),
-        ));
+            &note,
+        );
+        let note = item.note.clone();
+        let [printed, simulated] = context.item(item);
         rows.push(vec![
             routine.name().to_owned(),
             readers.to_string(),
@@ -119,13 +109,13 @@ fn words(context: &mut Context<'_>) -> Result<(), Stopped> {
             standard_deviation(&elapsed)
         });
         let sd = context.mean(sds.collect(), "us");
-        let [printed, simulated] = context.item(item(
+        let [printed, simulated] = context.item(item_near(
             format!("word-sd/{os}"),
             format!("standard deviation of reading a word, one Cm reads, {os}"),
             "us",
             Some(*published),
             sd,
-            "interrupts left out".to_owned(),
+            "interrupts left out",
         ));
         rows.push(vec![os.to_string(), printed, simulated]);
     }
@@ -136,12 +126,6 @@ fn words(context: &mut Context<'_>) -> Result<(), Stopped> {
         rows,
     );
     Ok(())
-}
-
-pub(super) fn standard_deviation(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
 }
 
 /// Figures 1 to 3: elapsed times over the run.
@@ -203,17 +187,18 @@ pub(super) fn curves(context: &mut Context<'_>) -> Result<(), Stopped> {
     ] {
         let values = vec![middle(&runs[index])];
         let simulated = context.mean(values, "us");
-        context.item(item(
+        let middle = item_near(
             format!("figure-1/{name}"),
             format!("middle elapsed time in the middle fifth of the run, {name}"),
             "us",
             published,
             simulated,
             match index {
-                0 => "published: about 300 us, flat".to_owned(),
-                _ => "published: over 800 us".to_owned(),
+                0 => "published: about 300 us, flat",
+                _ => "published: over 800 us",
             },
-        ));
+        );
+        context.item(middle);
     }
     Ok(())
 }
@@ -368,13 +353,13 @@ fn least_and_second(context: &mut Context<'_>, os: Os, routine: Routine, light: 
         .find(|(of, _)| *of == os && routine == Routine::Four);
     if let Some((_, published)) = published {
         let simulated = context.mean(vec![least], "us");
-        context.item(item(
+        context.item(item_near(
             format!("least/{os}"),
             format!("least time of a 4-Read, {os}"),
             "us",
             Some(*published),
             simulated,
-            "the shortest of all with at most 4 Cms".to_owned(),
+            "the shortest of all with at most 4 Cms",
         ));
     }
     let hit = HIT_US
@@ -392,14 +377,17 @@ fn least_and_second(context: &mut Context<'_>, os: Os, routine: Routine, light: 
                 )
             },
         );
-        context.item(item(
+        let (middle, half) = (f64::midpoint(*from, *to), (to - from) / 2.0);
+        let judged = (simulated.as_ref()).map(|peak| beside(middle, peak, half, " us"));
+        let peak = item(
             format!("second-peak/{os}/{}", routine.name()),
             format!("second peak, {os}, {}", routine.name()),
             "us",
-            Some(f64::midpoint(*from, *to)),
+            Some(middle),
             simulated,
             note,
-        ));
+        );
+        context.item(judged_item(peak, judged));
     }
 }
 

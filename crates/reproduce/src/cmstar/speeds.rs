@@ -4,9 +4,9 @@ use undertick_cmstar::Os;
 use undertick_cmstar::load::speeds as run_speeds;
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
 
+use super::pairs::elapsed_us;
 use super::published::{SPEED_CMS, SPEED_RANGE};
-use super::readings::elapsed_us;
-use super::{Context, item};
+use super::{Context, item_near};
 use undertick_experiment::jobs::Stopped;
 
 /// Duration of the code, ns.
@@ -31,13 +31,13 @@ pub(super) fn speeds(context: &mut Context<'_>) -> Result<(), Stopped> {
     };
     let ranges: Vec<f64> = runs.iter().map(|run| range(&measured(run))).collect();
     let simulated = context.mean(ranges, "1");
-    context.item(item(
+    context.item(item_near(
         "figure-11/range".to_owned(),
         format!("slowest of {SPEED_CMS} Cms over the fastest, less 1"),
         "1",
         Some(SPEED_RANGE),
         simulated,
-        "published: within 4.6 % of each other".to_owned(),
+        "published: within 4.6 % of each other",
     ));
     let times = measured(&runs[0]);
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);

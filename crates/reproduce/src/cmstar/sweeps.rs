@@ -12,7 +12,7 @@ use undertick_estimate::compensation::{Method, Paired, zero_test};
 use undertick_report::plot::{Axis, Curve, Plot, Point};
 use undertick_report::reproduce::Item;
 
-use super::readings::true_us;
+use super::pairs::{self, of_clock_process, true_us};
 use super::{Context, item};
 use crate::Run;
 use undertick_experiment::jobs::Stopped;
@@ -136,37 +136,13 @@ fn factors(parameters: &Parameters, mean_ms: f64, length: Moment, seed: u64) -> 
     else {
         return None;
     };
-    let ticks = |a: &Reading, b: &Reading| Some((b.ticks? - a.ticks?) as f64);
-    let sampled: Vec<(u64, f64)> = (sampled.as_chunks::<2>().0.iter())
-        .filter_map(|[a, b]| Some((a.ticks?, ticks(a, b)?)))
-        .collect();
-    let nearest = |at: u64| {
-        let after = sampled.partition_point(|(t, _)| *t < at);
-        let near = sampled.get(after.saturating_sub(1)..(after + 1).min(sampled.len()))?;
-        let pair = near.iter().min_by_key(|(t, _)| t.abs_diff(at))?;
-        Some(pair.1)
-    };
-    let (mut pairs, mut beside) = (Vec::new(), Vec::new());
-    for [r0, r1, r2, r3] in own.as_chunks::<4>().0 {
-        let one = || {
-            let tm = ticks(r1, r2)?;
-            let own = Paired {
-                t1: ticks(r0, r1)?,
-                tm,
-                t4: ticks(r2, r3)?,
-            };
-            let sampled = Paired {
-                t1: nearest(r1.ticks?)?,
-                tm,
-                t4: nearest(r2.ticks?)?,
-            };
-            Some((own, sampled))
-        };
-        if let Some((own, sampled)) = one() {
-            pairs.push(own);
-            beside.push(sampled);
-        }
-    }
+    let sampled = sampled.as_chunks::<2>().0;
+    let (pairs, beside): (Vec<Paired>, Vec<Paired>) = (own.as_chunks::<4>().0.iter())
+        .filter_map(|readings| {
+            let beside = of_clock_process(&readings[1], &readings[2], sampled)?;
+            Some((pairs::own(readings)?, beside))
+        })
+        .unzip();
     let tested = zero_test(&pairs, Some(&beside), 0.95, 1.0)?;
     let k = |method| {
         let of = tested.methods.iter().find(|m| m.method == method)?;

@@ -1,11 +1,14 @@
 //! Tests of the whole simulated part, in its short form. It gives the same result each time, so no
 //! assertion depends on chance.
 
+use undertick_document::Report;
+use undertick_experiment::simulated::Simulated;
+use undertick_experiment::{Experiment, Options};
 use undertick_report::html;
 use undertick_report::reproduce::{Item, Reproduction};
 
 use super::published::{CALL_US_PER_WORD, LATENCY_US, RATES, ZERO_TESTS};
-use super::{Request, simulated};
+use super::{MACHINE, Request, message_scripts, simulated, with_messages};
 use crate::Run;
 
 const QUICK: Request = Request {
@@ -31,6 +34,21 @@ fn within(found: &Reproduction, id: &str, published: f64, share: f64) {
     );
 }
 
+/// The report of the script with messages, in its short form.
+fn messages() -> Report {
+    let experiment = Experiment::new(message_scripts(Run::Quick)).expect("a script");
+    let machine = Simulated::named(MACHINE).expect("a machine");
+    let scratch = tempfile::tempdir().expect("a directory");
+    let options = Options {
+        cull: None,
+        confidence: 0.95,
+    };
+    let trace = scratch.path().join("messages.ut");
+    let outcome =
+        undertick_experiment::perform(&experiment, &machine, &trace, options, &mut |_| {});
+    outcome.expect("the script is performed").report
+}
+
 /// Agreement with the printed figures: rates within 15 %, latency within 10 %, a word within 5 %.
 /// The zero tests are on the published side of 1, at least seven of eight, and their means within 7
 /// us. The automatic choice is never worse than no correction, and has half of the published mean
@@ -38,8 +56,9 @@ fn within(found: &Reproduction, id: &str, published: f64, share: f64) {
 #[test]
 #[ignore = "long: cargo xtask test --all"]
 fn published_figures_come_out() {
-    let found = simulated(&QUICK, |_| true);
+    let mut found = simulated(&QUICK, |_| true);
     assert!(!found.interrupted);
+    with_messages(&mut found, &messages());
     for (routine, readers, rate) in RATES {
         within(
             &found,
@@ -113,8 +132,10 @@ fn published_figures_come_out() {
     whole(&found);
 }
 
-/// Every figure has a unique name, every plot has points, and the page draws all of them.
+/// Every figure has a unique name, every plot has points, and the page draws all of them; every
+/// published one is listed.
 fn whole(found: &Reproduction) {
+    crate::inventory::tests::is_whole(found);
     let mut ids: Vec<&str> = found.items.iter().map(|i| i.id.as_str()).collect();
     let all = ids.len();
     ids.sort_unstable();

@@ -1,10 +1,10 @@
 //! Figures 12 to 15 and the eight zero tests: the measurement of nothing, by both methods.
 
+use super::pairs::{of_repetition, standard_deviation};
 use super::published::{LARGEST_MEAN_US, ZERO_TESTS, ZeroTest};
-use super::readings::standard_deviation;
-use super::{Context, item};
+use super::{Context, item, item_near, judged_item};
+use undertick_cmstar::Parameters;
 use undertick_cmstar::load::{MethodOne, MethodTwo, Repetition, method_one, method_two};
-use undertick_cmstar::{Parameters, Reading};
 use undertick_estimate::compensation::{Method, Paired, improvement, zero_test};
 use undertick_experiment::jobs::Stopped;
 use undertick_report::plot::{Axis, Curve, Plot, Point, Style};
@@ -14,21 +14,6 @@ use crate::verdict::beside;
 /// Width of a bin of the figures, us.
 const BIN_US: f64 = 20.0;
 const ENDS_US: f64 = 1500.0;
-
-/// Ticks of the clock between two readings.
-fn ticks(from: &Reading, to: &Reading) -> Option<f64> {
-    Some(to.ticks?.wrapping_sub(from.ticks?).cast_signed() as f64)
-}
-
-/// A repetition in the form that the estimators use, ticks.
-pub(super) fn paired(repetition: &Repetition) -> Option<Paired> {
-    let of = |pair: &[Reading; 2]| ticks(&pair[0], &pair[1]);
-    Some(Paired {
-        t1: of(&repetition.before)?,
-        tm: of(&repetition.measured)?,
-        t4: of(&repetition.after)?,
-    })
-}
 
 /// The repetitions of a published test on one machine.
 fn repetitions(parameters: &Parameters, test: &ZeroTest, seed: u64) -> Vec<Repetition> {
@@ -126,7 +111,9 @@ pub(super) fn tests(context: &mut Context<'_>) -> Result<(), Stopped> {
         .collect();
     let machines = context.run(&all, |(test, seed)| {
         let all = repetitions(parameters, test, *seed);
-        all.iter().filter_map(paired).collect::<Vec<Paired>>()
+        all.iter()
+            .filter_map(of_repetition)
+            .collect::<Vec<Paired>>()
     })?;
     let seeds = context.request.seeds() as usize;
     let jobs: Vec<(&ZeroTest, &Vec<Paired>)> =
@@ -198,13 +185,13 @@ fn longest(context: &mut Context<'_>, each: &[Option<ZeroTestResult>]) {
         .flat_map(|found| &found.uncorrected_us);
     let longest = all.copied().fold(0.0, f64::max);
     let simulated = context.mean(vec![longest], "us");
-    context.item(item(
+    context.item(item_near(
         "error/uncorrected".to_owned(),
         "largest error of a reading that is not corrected, all zero tests".to_owned(),
         "us",
         Some(2000.0),
         simulated,
-        "published: up to 2 ms".to_owned(),
+        "published: up to 2 ms",
     ));
 }
 
@@ -231,32 +218,31 @@ fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&ZeroTestResult])
     );
     // The paper's own scatter: repeated zero tests of its Section 5 gave k from 1.01 to 1.22, and a
     // mean has the standard error of its repetitions.
-    let k_verdict =
-        (k.as_ref()).map_or_else(String::new, |k| beside(test.k, k, K_SCATTER * test.k, ""));
+    let k_judged = (k.as_ref()).map(|k| beside(test.k, k, K_SCATTER * test.k, ""));
+    let k_verdict = k_judged.as_ref().map_or("", |(_, said)| said.as_str());
+    let k_verdict = k_verdict.split(':').next().unwrap_or_default().to_owned();
     let sd = context.mean(of(&|f| Some(standard_deviation(&f.corrected_us))), "us");
-    let mean_verdict = (test.mean_us.zip(mean.as_ref()).zip(sd)).map(|((published, mean), sd)| {
+    let mean_judged = (test.mean_us.zip(mean.as_ref()).zip(sd)).map(|((published, mean), sd)| {
         beside(published, mean, 2.0 * sd.value / REPETITIONS.sqrt(), " us")
     });
-    let [printed_mean, mean] = context.item(item(
+    let mean_item = item(
         format!("{id}/mean"),
         format!("mean of nothing after correction, {what}"),
         "us",
         test.mean_us,
         mean,
-        [format!("published: all within {LARGEST_MEAN_US} us of 0")]
-            .into_iter()
-            .chain(mean_verdict.clone())
-            .collect::<Vec<_>>()
-            .join("; "),
-    ));
-    let [printed_k, k] = context.item(item(
+        format!("published: all within {LARGEST_MEAN_US} us of 0"),
+    );
+    let [printed_mean, mean] = context.item(judged_item(mean_item, mean_judged));
+    let k_item = item(
         format!("{id}/k"),
         format!("improvement factor, {what}"),
         "1",
         Some(test.k),
         k,
-        k_verdict.clone(),
-    ));
+        String::new(),
+    );
+    let [printed_k, k] = context.item(judged_item(k_item, k_judged));
     let [_, chosen_mean] = context.item(item(
         format!("{id}/chosen/mean"),
         format!("mean of nothing by the method that the test chooses, {what}"),
@@ -281,7 +267,7 @@ fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&ZeroTestResult])
         mean,
         printed_k,
         k,
-        k_verdict.split(':').next().unwrap_or_default().to_owned(),
+        k_verdict,
         methods,
         chosen_mean,
         chosen_k,

@@ -2,8 +2,10 @@
 
 use undertick_document::figures::figure;
 use undertick_estimate::peaks::predict;
-use undertick_report::reproduce::Item;
+use undertick_report::reproduce::{Item, Verdict};
 use undertick_units::{Estimate, Interval};
+
+use crate::verdict::by_formula;
 
 use super::{HALF_PER_CENT, MARKS, PrintedPeaks, memo, share_verdict, shown};
 
@@ -21,6 +23,47 @@ pub(super) fn item(
         published: printed,
         formula,
         ..Item::default()
+    }
+}
+
+/// Half a bin of the histogram, mips: a rate is read from its bins.
+const HALF_BIN_MIPS: f64 = 0.002;
+
+/// By how much a printed figure may differ from the computed one, and the verdict if it differs by more.
+/// What the memo gives in whole per cent is judged to half of one.
+const TOLERANCES: [(&str, f64, Verdict); 21] = [
+    ("probe/samples", 0.5, Verdict::Differs),
+    // 99 sleeps or 100 lie between 100 rows of runs.
+    ("probe/minutes", 10.0 / 60.0, Verdict::Differs),
+    ("probe/run", 5.0, Verdict::Differs),
+    ("probe/rate", HALF_BIN_MIPS, Verdict::Differs),
+    ("on/slowdown", HALF_PER_CENT, Verdict::Differs),
+    ("on/time-share", HALF_PER_CENT, Verdict::Erratum),
+    ("on/full-load", HALF_PER_CENT, Verdict::Differs),
+    ("off/rate/clean", HALF_BIN_MIPS, Verdict::Differs),
+    ("off/rate/second", HALF_BIN_MIPS, Verdict::Differs),
+    ("off/rate/third", HALF_BIN_MIPS, Verdict::Differs),
+    // Printed as about 90 %, and in tenths of a per cent.
+    ("off/sample-share/clean", 0.05, Verdict::Differs),
+    ("off/sample-share/second", 0.0005, Verdict::Differs),
+    ("off/sample-share/third", 0.0005, Verdict::Differs),
+    ("off/average", 0.0005, Verdict::Differs),
+    ("off/loss", HALF_PER_CENT, Verdict::Differs),
+    ("off/synchronised", 0.0005, Verdict::Erratum),
+    ("off/slowdown-over-on", 0.5, Verdict::Differs),
+    // Its last digit is cut off, not rounded.
+    ("off/meeting", 2.0 * HALF_PER_CENT, Verdict::Differs),
+    ("off/activity", HALF_PER_CENT, Verdict::Erratum),
+    ("off/full-load", HALF_PER_CENT, Verdict::Differs),
+    ("worth", HALF_PER_CENT, Verdict::Differs),
+];
+
+/// Gives a printed figure that is computed its verdict.
+pub(super) fn judged(item: Item) -> Item {
+    let id = item.id.trim_start_matches("interference/");
+    match TOLERANCES.iter().find(|(of, ..)| *of == id) {
+        Some((_, half_digit, otherwise)) => by_formula(item, *half_digit, *otherwise),
+        None => item,
     }
 }
 
@@ -134,7 +177,7 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
                 Some(memo::ON_SHARE),
                 None,
             ),
-            "about, as printed",
+            "about, as printed; not measured: the histogram of figure one cannot be read",
         ),
         noted(
             item(

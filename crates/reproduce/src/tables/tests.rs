@@ -24,16 +24,7 @@ fn few_digits() {
 }
 
 fn notes(id: &str) -> Vec<String> {
-    let mut found = Reproduction {
-        schema_version: 1,
-        source: String::new(),
-        title: String::new(),
-        items: Vec::new(),
-        tables: Vec::new(),
-        plots: Vec::new(),
-        findings: Vec::new(),
-        interrupted: false,
-    };
+    let mut found = Reproduction::new("", "");
     required_cycles(&mut found);
     bounds(&mut found, 0.1);
     let items = found
@@ -83,14 +74,16 @@ fn verdicts_of_the_printed_figures() {
 fn wrong_figures_do_not_agree() {
     let computed = [100_060.0, 25_015.0];
     assert_eq!(
-        printed_cycles(100_100, 0.05, computed),
+        printed_cycles(100_100, 0.05, computed).1,
         "agrees, rounded to hundreds"
     );
     assert!(
-        printed_cycles(25_000, 0.05, computed).starts_with("erratum: printed with p = 0.1 (25015)")
+        printed_cycles(25_000, 0.05, computed)
+            .1
+            .starts_with("erratum: printed with p = 0.1 (25015)")
     );
     assert_eq!(
-        printed_cycles(25_100, 0.05, computed),
+        printed_cycles(25_100, 0.05, computed).1,
         "does not agree with p = 0.05, nor with p = 0.1"
     );
 }

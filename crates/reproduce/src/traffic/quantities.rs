@@ -15,12 +15,18 @@ const ADD: Published = published(229.0, "227..231");
 pub(super) const NOTIFY: Published = published(200.0, "200");
 pub(super) const A_WAITER: Published = published(100.0, "100");
 
+/// Half of the last digit of what is printed in hundreds of us, and of "about 2 ms".
+const HALF_HUNDRED: f64 = 50.0;
+const HALF_MS: f64 = 500.0;
+
 /// A published quantity that the script measures.
 pub(super) struct Quantity {
     pub(super) id: &'static str,
     pub(super) what: &'static str,
     pub(super) published: Option<Published>,
-    pub(super) formula: Option<f64>,
+    /// By formula, from what is published of its parts, us, and by how much the rounding of all of
+    /// them may put it off.
+    pub(super) formula: Option<(f64, f64)>,
     pub(super) source: Source,
     pub(super) note: &'static str,
 }
@@ -99,7 +105,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         id: "notify-nobody",
         what: "notify nobody",
         published: Some(published(237.0, "237")),
-        formula: Some(NOTIFY.value),
+        formula: Some((NOTIFY.value, HALF_HUNDRED)),
         source: Source::Small("notify nobody"),
         note: SMALL,
     },
@@ -123,7 +129,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         id: "notify-one",
         what: "notify one that waits",
         published: None,
-        formula: Some(NOTIFY.value + A_WAITER.value),
+        formula: Some((NOTIFY.value + A_WAITER.value, 2.0 * HALF_HUNDRED)),
         source: NOTIFYING,
         note: "not printed by itself: 200 us and 100 us for each that waits",
     },
@@ -131,7 +137,7 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         id: "block-wakeup",
         what: "block and wakeup: from before the wakeup until the other runs",
         published: Some(published(2000.0, "about 2 ms, in us: 2000")),
-        formula: Some(BLOCK.value + WAKEUP.value),
+        formula: Some((BLOCK.value + WAKEUP.value, HALF_MS)),
         source: Source::OneWay(&[WAKING, BLOCKING]),
         note: "on one CPU a sum of two figures",
     },
@@ -139,7 +145,10 @@ pub(super) const QUANTITIES: &[Quantity] = &[
         id: "add-wait-notify",
         what: "add an event, wait for it, notify",
         published: Some(published(1800.0, "about 1.8 ms, in us: 1800")),
-        formula: Some(ADD.value + WAIT.value + NOTIFY.value + A_WAITER.value),
+        formula: Some((
+            ADD.value + WAIT.value + NOTIFY.value + A_WAITER.value,
+            3.0 * HALF_HUNDRED,
+        )),
         source: Source::Sum(&[Source::Small("add event"), WAITING, NOTIFYING]),
         note: "a sum of three figures, as published",
     },

@@ -86,6 +86,28 @@ pub struct Contended {
     pub in_turn: u64,
     /// Time of the anomalies over that of all waits.
     pub share_of_time: f64,
+    /// Number of repetitions.
+    pub repetitions: u64,
+    /// Of these, the number in which the mean hides two modes: it is far over the median, and the
+    /// anomalies hold much of the time.
+    pub with_two_modes: u64,
+}
+
+/// A mean of over this times the median, with anomalies of over this share of the time, hides two modes.
+const HIDDEN_TIMES: f64 = 1.25;
+const HIDDEN_SHARE: f64 = 0.1;
+
+fn hides_two_modes(samples: &Samples) -> bool {
+    let time: f64 = samples.ns.iter().sum();
+    let slow: f64 = samples.anomalies.iter().map(|a| a.ns).sum();
+    let mean = time / samples.ns.len().max(1) as f64;
+    mean > HIDDEN_TIMES * median(&samples.ns) && slow > HIDDEN_SHARE * time
+}
+
+fn median(ns: &[f64]) -> f64 {
+    let mut sorted = ns.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 impl Contended {
@@ -110,6 +132,8 @@ impl Contended {
             hit: 0,
             in_turn: 0,
             share_of_time: 0.0,
+            repetitions: all.len() as u64,
+            with_two_modes: all.iter().filter(|s| hides_two_modes(s)).count() as u64,
         };
         // The others hold it one after the other.
         let in_turn_ns = processes.saturating_sub(1) as f64 * (HOLD_NS + HAND_OVER_NS);
@@ -145,9 +169,7 @@ impl Contended {
     }
 
     pub(super) fn median(&self) -> f64 {
-        let mut sorted = self.ns.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+        median(&self.ns)
     }
 
     pub(super) fn max(&self) -> f64 {

@@ -293,7 +293,8 @@ fn explained(samples: &Contended) -> String {
     let share = |n: u64| format!("{:.0} %", 100.0 * n as f64 / samples.anomalies as f64);
     format!(
         "{} of {}: {} the waiter was off its CPU, {} another process came onto one meanwhile (a holder that had been \
-         taken off), {} an interrupt or fault, {} no longer than the others hold it in turn, {} without evidence",
+         taken off), {} an interrupt or fault, {} no longer than the others hold it in turn, {} without evidence (a guest's host, firmware, caches: no kernel \
+         sees them)",
         samples.anomalies,
         samples.ns.len(),
         share(samples.waiter_off),
@@ -311,8 +312,12 @@ pub(super) fn two_modes(samples: &Contended) -> Option<String> {
     }
     let (mean, median) = (samples.mean(), samples.median());
     let share = samples.anomalies as f64 / samples.ns.len() as f64;
-    let hides = mean > 1.25 * median && samples.share_of_time > 0.1;
-    let verdict = if hides { "yes" } else { "no" };
+    // One verdict on all repetitions would differ from run to run.
+    let verdict = match samples.with_two_modes {
+        0 => "no".to_owned(),
+        n if n == samples.repetitions => "yes".to_owned(),
+        n => format!("in {n} of {} repetitions", samples.repetitions),
+    };
     Some(format!(
         "Does a mean hide two modes? {}: {verdict}; mean {} and median {} ({} times; published 1.5), as stamped; {:.2} % of \
          the waits are over ten times the median and hold {:.0} % of the time.",

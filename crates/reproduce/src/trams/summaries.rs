@@ -160,9 +160,10 @@ impl Here {
         let plain = |ns: f64| bare(ns, "ns", "of one repetition", run.count);
         Self {
             n: Some(run.count),
+            max: run.max_ns.map(plain),
+            min: run.min_ns.map(plain),
             mean: Some(plain(run.mean_ns)),
             median: Some(plain(run.median_ns)),
-            ..Self::default()
         }
     }
 }
