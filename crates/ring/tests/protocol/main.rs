@@ -278,27 +278,48 @@ fn drain<const WEAK: u8>(reader: &mut Reader<Model<WEAK>>, seen: &mut Seen, wide
     true
 }
 
-/// Writes `events`; concurrently drains `looks` times and then to the end.
-fn run<const WEAK: u8>(policy: Overflow, segments: u32, events: u64, looks: usize, wide: bool) {
+/// Writes `events`, or as many as it does while `goes_on`; concurrently drains `looks` times and then
+/// to the end. Returns the number of events that were written or dropped.
+fn run<const WEAK: u8>(
+    policy: Overflow,
+    segments: u32,
+    (events, wide): (u64, bool),
+    looks: usize,
+    goes_on: impl Fn() -> bool + Copy + Send + 'static,
+) -> u64 {
     let shared = Shared::new(segments);
     let theirs = Arc::clone(&shared);
+    // No part of the protocol: the number of events is known before, but for what time allows.
+    let wanted = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(events));
+    let tried = std::sync::Arc::clone(&wanted);
     let writer = thread::spawn(move || {
         let mut writer = Writer::new(Model::<WEAK>::new(theirs), policy, 2);
         let mut supply = Supply(segments);
         let kept = (0..events)
+            .take_while(|i| {
+                let is_next = goes_on();
+                if !is_next {
+                    tried.store(*i, std::sync::atomic::Ordering::SeqCst);
+                }
+                is_next
+            })
             .filter(|&i| write(&mut writer, i, wide, &mut supply).is_ok())
             .count() as u64;
         (kept, writer.dropped())
     });
+    let wanted = || wanted.load(std::sync::atomic::Ordering::SeqCst);
     let mut reader = Reader::new(Model::<WEAK>::new(shared));
     let mut seen = Seen::default();
     for _ in 0..looks {
+        if !goes_on() {
+            break;
+        }
         if !drain(&mut reader, &mut seen, wide) {
             thread::yield_now();
         }
     }
     // With Block the writer waits for the reader, so drain until all events are there.
-    while policy == Overflow::Block && (seen.events.len() as u64) < events {
+    while policy == Overflow::Block && (seen.events.len() as u64) < wanted() {
         if !drain(&mut reader, &mut seen, wide) {
             thread::yield_now();
         }
@@ -306,7 +327,7 @@ fn run<const WEAK: u8>(policy: Overflow, segments: u32, events: u64, looks: usiz
     let (kept, dropped) = writer.join().unwrap();
     while drain(&mut reader, &mut seen, wide) {}
     let received = seen.events.len() as u64;
-    assert_eq!(kept + dropped, events);
+    assert_eq!(kept + dropped, wanted());
     assert_eq!(
         received + reader.overwritten(),
         kept,
@@ -316,4 +337,5 @@ fn run<const WEAK: u8>(policy: Overflow, segments: u32, events: u64, looks: usiz
     if policy != Overflow::Overwrite {
         assert_eq!(reader.overwritten(), 0);
     }
+    wanted()
 }

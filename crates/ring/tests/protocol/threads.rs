@@ -1,7 +1,12 @@
 //! The protocol with real threads, and step by step in one thread.
 
+use std::time::{Duration, Instant};
+
 use super::*;
 
+/// On a busy machine, where writer and reader take turns of milliseconds, fewer are written.
+const LONGEST: Duration = Duration::from_secs(3);
+const FEWEST: u64 = 10;
 /// Fewer under Miri, which is a thousand times slower.
 const EVENTS: u64 = if cfg!(miri) { 60 } else { 50_000 };
 
@@ -15,7 +20,11 @@ fn every_policy_accounts_for_every_event() {
     ] {
         for wide in [false, true] {
             for segments in [2, 3, 4] {
-                run::<SOUND>(policy, segments, EVENTS, EVENTS as usize, wide);
+                let begun = Instant::now();
+                let goes_on = move || begun.elapsed() < LONGEST;
+                let tried =
+                    run::<SOUND>(policy, segments, (EVENTS, wide), EVENTS as usize, goes_on);
+                assert!(tried == EVENTS || tried >= FEWEST && !goes_on(), "{tried}");
             }
         }
     }
