@@ -92,6 +92,9 @@ pub struct Compare {
     /// Write a page with the call tree, coloured by what changed, to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Every figure, not what fits on one screen
+    #[arg(long, conflicts_with_all = ["json", "markdown"])]
+    full: bool,
     /// One JSON document on standard output, nothing else
     #[arg(long)]
     json: bool,
@@ -180,7 +183,8 @@ fn print(arguments: &Compare, found: &Comparison) -> Result<u8, Failure> {
     }
     output::document(arguments.json, found, || match &arguments.markdown {
         Some(None) => compare::render_markdown(found),
-        _ => compare::render(found, COLUMNS),
+        _ if arguments.full => compare::render(found, COLUMNS),
+        _ => compare::first_screen(found, COLUMNS),
     })?;
     let is_too_slow = |found: &Comparison| Some(!found.gate.as_ref()?.too_slow.is_empty());
     Ok(match is_too_slow(found) {

@@ -156,6 +156,14 @@ fn itself(file: &str, n: usize) {
         code == 0 && text.contains("known to differ") && text.contains("same document"),
         "{text}"
     );
+    assert!(text.lines().count() <= 40, "{text}");
+    assert!(
+        text.contains("cannot be told") && text.contains("--full"),
+        "{text}"
+    );
+    let (code, full) = said(&undertick(&["compare", file, file, "--full"]));
+    assert!(code == 0 && full.contains("sched_yield"), "{full}");
+    assert!(full.lines().count() > 80, "{full}");
 }
 
 /// Gives the figure an interval of one in a hundred, so that the result for twenty times as much

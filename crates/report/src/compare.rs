@@ -1,6 +1,7 @@
 //! The `compare` document: the figures of one document compared with those of another.
 
 mod markdown;
+mod screen;
 mod subject;
 mod terminal;
 mod tree;
@@ -12,6 +13,7 @@ use undertick_units::Estimate;
 use crate::survey::{Better, Host};
 
 pub use markdown::render_markdown;
+pub use screen::first_screen;
 pub use subject::{NotComparable, Side, Subject, subject};
 pub use terminal::render;
 pub(crate) use terminal::{columns, gate, legend, of_ratio, source_line, summary};

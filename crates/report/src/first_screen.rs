@@ -18,8 +18,8 @@ pub(crate) struct Group {
 
 /// The parts of a first screen. Nothing in it is unsafe to show.
 pub(crate) struct FirstScreen {
-    /// What was measured, in a line or two.
-    pub(crate) heading: String,
+    /// What was measured, in a few lines.
+    pub(crate) heading: Vec<String>,
     /// A table, as drawn; may be empty.
     pub(crate) table: String,
     pub(crate) groups: Vec<Group>,
@@ -32,7 +32,8 @@ pub(crate) struct FirstScreen {
 impl FirstScreen {
     /// The screen in at most `room` columns. Ends with a line break.
     pub(crate) fn text(&self, room: usize) -> String {
-        let mut parts = vec![wrap(&self.heading, room, 2)];
+        let heading = self.heading.iter().map(|line| wrap(line, room, 2));
+        let mut parts = vec![heading.collect::<Vec<_>>().join("\n")];
         parts.extend((!self.table.is_empty()).then(|| self.table.trim_end().to_owned()));
         // A line above each part, and a group has at least one line.
         let used: usize = parts.iter().map(|part| lines(part) + 1).sum();

@@ -20,9 +20,9 @@ enum Printed {
     Illegible,
 }
 
-/// A line of `inventory.txt`.
+/// A table or figure as `inventory.txt` has it.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct InventoryLine {
     source: &'static str,
     name: &'static str,
     shows: &'static str,
@@ -35,7 +35,7 @@ struct Place {
     drawn: &'static str,
 }
 
-impl Place {
+impl InventoryLine {
     fn parse(line: &'static str) -> Option<Self> {
         let mut fields = line.split('|').map(str::trim);
         let mut next = || fields.next();
@@ -66,10 +66,10 @@ impl Place {
     }
 }
 
-fn places(source: &str) -> impl Iterator<Item = Place> {
+fn places(source: &str) -> impl Iterator<Item = InventoryLine> {
     let lines = include_str!("inventory.txt").lines();
     (lines.filter(|line| !line.starts_with('#')))
-        .map(|line| Place::parse(line).expect("every line has its fields"))
+        .map(|line| InventoryLine::parse(line).expect("every line has its fields"))
         .filter(move |place| place.source == source)
 }
 
@@ -91,7 +91,7 @@ pub fn conclude(found: &mut Reproduction) {
     found.tables_and_figures = places(&source).map(|place| listed(found, &place)).collect();
 }
 
-fn listed(found: &Reproduction, place: &Place) -> TableOrFigure {
+fn listed(found: &Reproduction, place: &InventoryLine) -> TableOrFigure {
     let items: Vec<&Item> = (found.items.iter())
         .filter(|item| place.has(&item.id))
         .collect();
@@ -134,7 +134,7 @@ fn listed(found: &Reproduction, place: &Place) -> TableOrFigure {
             true => or_dash(measured),
             false => with_curves(measured),
         },
-        verdict: verdict(place, &items, shapes::of(found, place)),
+        verdict: verdict(place, &items, shapes::judged(found, place)),
         items: items.iter().map(|item| item.id.clone()).collect(),
     }
 }
@@ -143,7 +143,7 @@ fn listed(found: &Reproduction, place: &Place) -> TableOrFigure {
 const NAMED: usize = 3;
 
 /// What became of a table or figure, from the verdicts of its figures and from its shape.
-fn verdict(place: &Place, items: &[&Item], shapes: Vec<(bool, String)>) -> String {
+fn verdict(place: &InventoryLine, items: &[&Item], shapes: Vec<(bool, String)>) -> String {
     if place.printed == Printed::Drawing {
         return "a drawing: there is no figure to reproduce".to_owned();
     }

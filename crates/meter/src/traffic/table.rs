@@ -59,10 +59,10 @@ pub(super) fn evidence_text(kernel: Option<&Kernel>) -> String {
     if !tells("switch_out") {
         text += " It tells no switches here: nothing can be explained.";
     } else if !tells("interrupt") {
-        text += " Without tracefs (root) it tells neither interrupts nor softirqs nor which process was woken: such \
+        text += " Without tracefs (root) it reports neither interrupts nor softirqs nor which process was woken: such \
                  values stand without evidence.";
     } else {
-        text += " It tells of nothing below the kernel: what the host of a guest, the firmware or other CPUs' use of \
+        text += " It reports nothing below the kernel: what the host of a guest, the firmware or other CPUs' use of \
                  caches and memory took stands without evidence.";
     }
     if kernel.lost > 0 || kernel.losses_not_counted > 0 {

@@ -400,7 +400,7 @@ fn a_needless_wakeup_is_seen() {
     assert_eq!(needless, [false, true, false]);
 }
 
-/// What no source tells of is said, for each kind of evidence.
+/// The text names the evidence that no source has.
 #[test]
 fn the_evidence_that_is_missing_is_said() {
     let of = |kinds: &[&str]| {

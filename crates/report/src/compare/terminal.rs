@@ -198,7 +198,7 @@ pub(crate) fn legend(found: &Comparison) -> String {
     format!("B/A with its {level} interval, {how}.")
 }
 
-fn only_in(which: &str, names: &[String]) -> String {
+pub(super) fn only_in(which: &str, names: &[String]) -> String {
     let listed: Vec<String> = names
         .iter()
         .take(MOST_LONELY)

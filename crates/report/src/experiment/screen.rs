@@ -30,7 +30,7 @@ pub fn first_screen(report: &Report, columns: usize) -> String {
         table = format!("{table}\n\n{slopes}");
     }
     FirstScreen {
-        heading: heading(report),
+        heading: vec![heading(report)],
         table,
         groups: Vec::new(),
         notes: notes(report),
@@ -73,7 +73,7 @@ pub fn primitives_first_screen(report: &Report, columns: usize) -> String {
             .collect(),
     });
     FirstScreen {
-        heading: heading(report),
+        heading: vec![heading(report)],
         table: String::new(),
         groups: groups.collect(),
         notes: report.warnings.iter().map(|w| clean(&w.text)).collect(),
@@ -223,7 +223,7 @@ fn heading(report: &Report) -> String {
         ),
     };
     format!(
-        "{what}, {}, each in processes of its own; clock {}; intervals of {} from the scatter between repetitions",
+        "{what}, {}, each in fresh processes; clock {}; intervals of {} from the scatter between repetitions",
         number_of(repetitions.unwrap_or(0) as u64, "repetition"),
         clean(&report.trace.clock.name),
         figures::per_cent(report.settings.confidence)

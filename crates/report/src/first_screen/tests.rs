@@ -14,7 +14,7 @@ fn group(title: &str, figures: usize) -> Group {
 fn screen(groups: Vec<Group>, notes: usize) -> String {
     let notes = (0..notes).map(|i| format!("note {i}"));
     FirstScreen {
-        heading: "A heading".to_owned(),
+        heading: vec!["A heading".to_owned()],
         table: String::new(),
         groups,
         notes: notes.collect(),
@@ -65,7 +65,7 @@ fn a_screen_is_a_screen() {
 #[test]
 fn long_notes_give_way() {
     let text = FirstScreen {
-        heading: "A heading".to_owned(),
+        heading: vec!["A heading".to_owned()],
         table: "a row\n".repeat(30),
         groups: Vec::new(),
         notes: vec!["word ".repeat(40), "word ".repeat(60)],

@@ -26,7 +26,7 @@ pub fn first_screen(found: &Reproduction, columns: usize) -> String {
             .collect(),
     };
     FirstScreen {
-        heading: clean(&found.title),
+        heading: vec![clean(&found.title)],
         table,
         groups,
         notes: found

@@ -60,7 +60,7 @@ pub fn first_screen(survey: &Survey, columns: usize) -> String {
     });
     let warnings = survey.warnings.iter().map(|warning| clean(&warning.text));
     FirstScreen {
-        heading: heading(survey),
+        heading: vec![heading(survey)],
         table: String::new(),
         groups: groups.collect(),
         notes: warnings.chain(missing).collect(),

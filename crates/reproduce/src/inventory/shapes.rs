@@ -2,7 +2,7 @@
 
 use undertick_report::reproduce::Reproduction;
 
-use super::Place;
+use super::InventoryLine;
 use crate::cmstar::pairs_in_words;
 use crate::verdict::NEAR;
 
@@ -18,7 +18,7 @@ const LARGEST: [f64; 2] = [16.0, 20.0];
 
 /// Whether the curves of a figure run as the text says, and how they do; empty where it says nothing, or
 /// where they were not simulated.
-pub(super) fn of(found: &Reproduction, place: &Place) -> Vec<(bool, String)> {
+pub(super) fn judged(found: &Reproduction, place: &InventoryLine) -> Vec<(bool, String)> {
     let value = |id: String| {
         let item = found.items.iter().find(|item| item.id == id)?;
         Some(item.simulated.as_ref()?.value)

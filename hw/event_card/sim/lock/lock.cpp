@@ -115,7 +115,7 @@ class Simulation : public Contest {
 
     int held() {
         int cycles = times_.held_least + random_.exponential(times_.held_more);
-        // Now and then an interrupt hits who holds the lock.
+        // An interrupt hits the holder of the lock now and then.
         if (!is_published_ && random_.uniform() < 0.002) cycles += random_.between(300, 900);
         return cycles;
     }
