@@ -168,14 +168,24 @@ pub(super) fn ns_of(unit: &str) -> f64 {
     }
 }
 
-/// Makes an item from a measurement in ns, converted to the item's unit, with the ratio.
+/// The note on a duration that came out below 0 with all of its interval.
+const BELOW_0: &str =
+    "not measured: less than the null step, which is not known well enough to be taken off";
+
+/// Makes an item from a measurement in ns, converted to the item's unit, with the ratio. What cannot
+/// be is no measurement.
 pub(super) fn item(
     description: ItemDescription,
     measured_ns: Option<&Estimate>,
     missing: &str,
 ) -> Item {
-    let measured =
-        measured_ns.map(|e| scaled(e.clone(), 1.0 / ns_of(description.unit), description.unit));
+    let is_possible = |e: &&Estimate| e.interval.hi.is_none_or(|hi| hi >= 0.0) || e.value >= 0.0;
+    let missing = match measured_ns {
+        Some(e) if !is_possible(&e) => BELOW_0,
+        _ => missing,
+    };
+    let measured = (measured_ns.filter(is_possible))
+        .map(|e| scaled(e.clone(), 1.0 / ns_of(description.unit), description.unit));
     let printed = description.published.map_or("", |p| p.printed);
     let value = description.published.map(|p| p.value);
     let mut notes: Vec<String> = Vec::new();
@@ -231,6 +241,11 @@ fn quotient(published: Option<f64>, measured: Option<&Estimate>) -> Option<f64> 
     is_above_0.then(|| published / measured.value)
 }
 
+/// The measurement behind an item, if the item has it.
+pub(super) fn shown<'a>(item: &Item, measured: Option<&'a Estimate>) -> Option<&'a Estimate> {
+    item.measured.as_ref().and(measured)
+}
+
 /// A figure for a table, ns.
 pub(super) fn cell(estimate: Option<&Estimate>) -> String {
     estimate.map_or_else(|| "–".to_owned(), |e| figure(e).value_and_unit())
@@ -267,7 +282,40 @@ pub(super) fn straight_line(points: &[(f64, f64)]) -> (f64, f64) {
 mod tests {
     use undertick_units::Interval;
 
-    use super::{bare, ratio};
+    use super::{ItemDescription, NOT_PERFORMED, bare, item, published, ratio};
+
+    /// A duration below 0 whose interval reaches above is near the resolution; one whose interval does
+    /// not cannot be.
+    #[test]
+    fn a_duration_below_0_is_no_measurement() {
+        let of = |lo, hi| {
+            let measured = undertick_units::Estimate {
+                interval: Interval::new(lo, hi),
+                ..bare(-4.5, "ns", "of the test", 1)
+            };
+            let description = ItemDescription {
+                id: String::new(),
+                quantity: String::new(),
+                unit: "us",
+                published: Some(published(230.0, "230")),
+                formula: None,
+                note: String::new(),
+            };
+            item(description, Some(&measured), NOT_PERFORMED)
+        };
+        assert!(
+            of(-5.6, 0.1)
+                .measured
+                .is_some_and(|e| (e.value + 4.5e-3).abs() < 1e-12)
+        );
+        let below = of(-5.6, -0.8);
+        assert_eq!((below.measured, below.ratio), (None, None));
+        assert!(
+            below.note.contains("not measured: less than the null step"),
+            "{}",
+            below.note
+        );
+    }
 
     #[test]
     fn what_may_as_well_be_0_is_no_denominator() {

@@ -14,7 +14,7 @@ use undertick_meter::traffic::{RunOut, Turn, run_outs, turns};
 use undertick_units::Estimate;
 
 use super::Run;
-use super::compared::{Figures, ItemDescription, cell, item, times, together};
+use super::compared::{Figures, ItemDescription, cell, item, shown, times, together};
 use super::tables::words;
 use super::verdict::by_formula;
 use quantities::{A_WAITER, NOTIFIES, NOTIFY, QUANTITIES, WAKES};
@@ -299,7 +299,7 @@ fn add_placement(found: &mut Reproduction, here: Here<'_>, placement: &Placement
             let item = item(description, measured.as_ref(), &missing);
             let half_digit = quantity.formula.map_or(0.0, |(_, half_digit)| half_digit);
             let item = by_formula(item, half_digit, Verdict::Differs);
-            row.push(cell(measured.as_ref()));
+            row.push(cell(shown(&item, measured.as_ref())));
             row.push(times(item.ratio));
             found.items.push(item);
         }
@@ -422,7 +422,7 @@ fn notify(found: &mut Reproduction, figures: Figures<'_>) {
                     },
                 };
                 let item = item(description, measured, &missing(figures, "notify", &with));
-                row.extend([cell(measured), times(item.ratio)]);
+                row.extend([cell(shown(&item, measured)), times(item.ratio)]);
                 found.items.push(item);
             }
             row.push(line.map_or_else(|| "–".to_owned(), fits));

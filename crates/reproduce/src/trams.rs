@@ -18,7 +18,7 @@ use undertick_experiment::primitives;
 
 use super::Run;
 use super::compared::{
-    Figures, ItemDescription, NOT_PERFORMED, Published, cell, item, published, times,
+    Figures, ItemDescription, NOT_PERFORMED, Published, cell, item, published, shown, times,
 };
 use super::tables::words;
 
@@ -149,8 +149,8 @@ fn single(found: &mut Reproduction, figures: Figures<'_>) {
         rows.push(vec![
             single.what.to_owned(),
             single.published.printed.to_owned(),
-            cell(measured.as_ref()),
-            interval(measured.as_ref()),
+            cell(shown(&item, measured.as_ref())),
+            interval(shown(&item, measured.as_ref())),
             times(item.ratio),
         ]);
         found.items.push(item);
