@@ -63,10 +63,7 @@ enum Source {
 }
 
 pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
-    let found = match arguments.source {
-        Source::All => all(arguments)?,
-        source => one(arguments, source)?,
-    };
+    let found = reproduced(arguments, arguments.source)?;
     if let Some(path) = &arguments.results.html {
         std::fs::write(path, html::reproduce::render(&found))
             .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
@@ -80,7 +77,7 @@ pub fn run(arguments: &Reproduce) -> Result<u8, Failure> {
     Ok(if found.interrupted { 130 } else { 0 })
 }
 
-fn one(arguments: &Reproduce, source: Source) -> Result<Reproduction, Failure> {
+fn reproduced(arguments: &Reproduce, source: Source) -> Result<Reproduction, Failure> {
     let mut found = match source {
         Source::Cmstar => cmstar(arguments)?,
         Source::SlowClock => slow_clock(arguments)?,
@@ -103,7 +100,7 @@ fn all(arguments: &Reproduce) -> Result<Reproduction, Failure> {
         Source::Interference,
     ];
     for source in sources {
-        let found = one(arguments, source)?;
+        let found = reproduced(arguments, source)?;
         let interrupted = found.interrupted;
         each.push(found);
         if interrupted {

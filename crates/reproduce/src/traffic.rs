@@ -354,11 +354,13 @@ fn regimes(found: &mut Reproduction, here: Here<'_>) {
                     formula: None,
                     note: share.words(),
                 };
-                row.extend([format!("{:.1} %", share.percent()), cell(measured.as_ref())]);
                 let missing = missing(here.figures, ONE_CPU, &BY_DEFAULT.with(backend));
-                found
-                    .items
-                    .push(item(description, measured.as_ref(), &missing));
+                let item = item(description, measured.as_ref(), &missing);
+                row.extend([
+                    format!("{:.1} %", share.percent()),
+                    cell(shown(&item, measured.as_ref())),
+                ]);
+                found.items.push(item);
             }
             rows.push(row);
         }

@@ -27,23 +27,17 @@ pub(super) fn verdict(
     }
 }
 
-/// Whether a printed figure is the computed one, as a verdict; `otherwise` is that on another one.
-pub(super) fn judged(
-    (printed, computed): (f64, f64),
-    half_digit: f64,
-    otherwise: Verdict,
-) -> Verdict {
-    match agrees(printed, computed, half_digit) {
-        true => Verdict::Agrees,
-        false => otherwise,
-    }
-}
-
-/// Gives a figure that is computed by formula its verdict. `half_digit` is as in [`agrees`].
+/// Gives a figure that is computed by formula its verdict: `otherwise` where it does not agree.
+/// `half_digit` is as in [`agrees`].
 pub(super) fn by_formula(item: Item, half_digit: f64, otherwise: Verdict) -> Item {
     let figures = item.published.zip(item.formula);
     Item {
-        verdict: figures.map(|figures| judged(figures, half_digit, otherwise)),
+        verdict: figures.map(
+            |(printed, computed)| match agrees(printed, computed, half_digit) {
+                true => Verdict::Agrees,
+                false => otherwise,
+            },
+        ),
         ..item
     }
 }

@@ -100,12 +100,6 @@ class Card {
 // True lengths of one kind of interval, cycles.
 struct Lengths {
     std::vector<uint64_t> all;
-    double median() const {
-        std::vector<uint64_t> sorted = all;
-        std::sort(sorted.begin(), sorted.end());
-        size_t n = sorted.size();
-        return n ? double(sorted[(n - 1) / 2] + sorted[n / 2]) / 2 : 0.0;
-    }
     void json(const char* name) const {
         double sum = 0;
         uint64_t least = ~0ull, most = 0;
@@ -116,9 +110,9 @@ struct Lengths {
         }
         uint64_t anomalies = 0;
         for (uint64_t length : all) anomalies += length > 10 * least;
-        std::printf("\"%s\": {\"count\": %zu, \"mean_ns\": %.6f, \"min_ns\": %.1f, \"max_ns\": %.1f, \"median_ns\": %.1f, \"anomalies\": %llu}",
+        std::printf("\"%s\": {\"count\": %zu, \"mean_ns\": %.6f, \"min_ns\": %.1f, \"max_ns\": %.1f, \"anomalies\": %llu}",
                     name, all.size(), sum / double(all.size()) * NS_PER_CYCLE, double(least) * NS_PER_CYCLE,
-                    double(most) * NS_PER_CYCLE, median() * NS_PER_CYCLE, (unsigned long long)anomalies);
+                    double(most) * NS_PER_CYCLE, (unsigned long long)anomalies);
     }
 };
 

@@ -5,42 +5,24 @@
 use undertick_report::reproduce::{Item, Reproduction, Table};
 use undertick_units::Estimate;
 
-use super::summaries::{Row, rows};
+use super::summaries::{Row, rows, rows_of};
 use crate::compared::bare;
 use crate::tables::words;
 use crate::verdict::beside;
 
-/// The figures of one call on the simulated board, us.
-struct Simulated {
-    call: &'static str,
-    n: u64,
-    max: f64,
-    min: f64,
-    mean: f64,
-    median: f64,
-    anomalies: u64,
+/// Lock and unlock on the simulated board.
+fn simulated() -> impl Iterator<Item = Row> {
+    rows_of(include_str!("card.txt"), "board")
 }
 
-impl Simulated {
-    fn parse(line: &'static str) -> Option<Self> {
-        let mut fields = line.split('|').map(str::trim);
-        let mut next = || fields.next();
-        Some(Self {
-            call: next()?,
-            n: next()?.parse().ok()?,
-            max: next()?.parse().ok()?,
-            min: next()?.parse().ok()?,
-            mean: next()?.parse().ok()?,
-            median: next()?.parse().ok()?,
-            anomalies: next()?.parse().ok()?,
-        })
-    }
-}
-
-fn simulated() -> impl Iterator<Item = Simulated> {
-    let lines = include_str!("card.txt").lines();
-    (lines.filter(|line| !line.starts_with('#')))
-        .map(|line| Simulated::parse(line).expect("every line has its fields"))
+/// A figure of a row by its name.
+fn figure(row: &Row, what: &str) -> Option<f64> {
+    Some(match what {
+        "min" => row.min.value,
+        "mean" => row.mean.value,
+        "median" => row.median?.value,
+        _ => row.anomalies? as f64,
+    })
 }
 
 /// Middle and half of the range of a figure over the seven published programs.
@@ -54,41 +36,23 @@ fn over_programs(table: &str, figure: impl Fn(&Row) -> Option<f64>) -> Option<(f
 pub(super) fn lock(found: &mut Reproduction) {
     let mut lines = Vec::new();
     for (call, table) in simulated().zip(["3a", "3b"]) {
-        // As published, in 500 samples.
-        let in_500 = 500.0 * call.anomalies as f64 / call.n as f64;
-        let figures = [
-            (
-                "min",
-                "us",
-                call.min,
-                over_programs(table, |row| Some(row.min.value)),
-            ),
-            (
-                "mean",
-                "us",
-                call.mean,
-                over_programs(table, |row| Some(row.mean.value)),
-            ),
-            (
-                "median",
-                "us",
-                call.median,
-                over_programs(table, |row| Some(row.median?.value)),
-            ),
-            (
-                "anomalies",
-                "1",
-                in_500,
-                over_programs(table, |row| Some(row.anomalies? as f64)),
-            ),
-        ];
-        for (what, unit, value, published) in figures {
+        for what in ["min", "mean", "median", "anomalies"] {
+            let unit = if what == "anomalies" { "1" } else { "us" };
+            let published = over_programs(table, |row| figure(row, what));
+            let Some(value) = figure(&call, what) else {
+                continue;
+            };
+            // As published, in 500 samples.
+            let value = match what {
+                "anomalies" => 500.0 * value / call.n as f64,
+                _ => value,
+            };
             let simulated = bare(value, unit, "on the simulated board", call.n);
             // A tick of the card, on either side.
             let judged = published
                 .map(|(middle, half)| beside(middle, &simulated, half.max(TICK), of_unit(unit)));
             let (verdict, said) = judged.unzip();
-            let note = match (what, call.call) {
+            let note = match (what, call.name) {
                 ("mean" | "median", "lock") => {
                     "fitted: how the code is divided, and for how long it is held"
                 }
@@ -96,7 +60,7 @@ pub(super) fn lock(found: &mut Reproduction) {
             };
             let said = said.unwrap_or_default();
             lines.push(vec![
-                call.call.to_owned(),
+                call.name.to_owned(),
                 what.to_owned(),
                 published.map_or_else(|| "–".to_owned(), range),
                 shown(&simulated),
@@ -107,10 +71,10 @@ pub(super) fn lock(found: &mut Reproduction) {
                 .into_iter()
                 .filter(|note| !note.is_empty());
             found.items.push(Item {
-                id: format!("trams/board/{}/{what}", call.call),
+                id: format!("trams/board/{}/{what}", call.name),
                 quantity: format!(
                     "{}, {what}, six processes want the lock, simulated board",
-                    call.call
+                    call.name
                 ),
                 unit: unit.to_owned(),
                 published: published.map(|(middle, _)| middle),
@@ -121,10 +85,10 @@ pub(super) fn lock(found: &mut Reproduction) {
             });
         }
         lines.push(vec![
-            call.call.to_owned(),
+            call.name.to_owned(),
             "max".to_owned(),
             over_programs(table, |row| Some(row.max.value)).map_or_else(|| "–".to_owned(), range),
-            format!("{:.0}", call.max),
+            format!("{:.0}", call.max.value),
             String::new(),
             format!(
                 "of {} samples; published of 500 or 516 for each program",
@@ -184,12 +148,14 @@ mod tests {
     fn the_kept_figures_fit_together() {
         let all: Vec<_> = simulated().collect();
         assert_eq!(
-            all.iter().map(|s| s.call).collect::<Vec<_>>(),
+            all.iter().map(|s| s.name).collect::<Vec<_>>(),
             ["lock", "unlock"]
         );
         for (s, least) in all.iter().zip([41.0, 16.0]) {
-            assert!(least - 1.0 <= s.min && s.min <= s.median && s.median <= s.max);
-            assert!(s.min <= s.mean && s.mean <= s.max && s.anomalies < s.n / 10);
+            let [min, median, max] = [s.min, s.median.expect("a median"), s.max].map(|f| f.value);
+            let (mean, anomalies) = (s.mean.value, s.anomalies.expect("anomalies"));
+            assert!(least - 1.0 <= min && min <= median && median <= max);
+            assert!(min <= mean && mean <= max && anomalies < s.n / 10);
         }
     }
 

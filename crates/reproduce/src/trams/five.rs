@@ -6,7 +6,9 @@ use undertick_units::Estimate;
 
 use super::contended::{ALONE_NS, CONTENDED, CROWD, Contended, HOLD_NS, KINDS};
 use super::summaries::{Row, rows};
-use crate::compared::{Figures, ItemDescription, Published, bare, cell, item, published, times};
+use crate::compared::{
+    Figures, ItemDescription, Published, bare, cell, item, published, shown, times,
+};
 use crate::tables::words;
 
 /// Id, description, unit, as published, as measured, note.
@@ -274,7 +276,7 @@ fn items(
         let item = item(description, measured.as_ref(), missing);
         if id != "taken" {
             row.push(match unit {
-                "us" => cell(measured.as_ref()),
+                "us" => cell(shown(&item, measured.as_ref())),
                 _ => (measured.as_ref())
                     .map_or_else(|| "–".to_owned(), |e| format!("{:.1}", e.value)),
             });
@@ -293,8 +295,8 @@ fn explained(samples: &Contended) -> String {
     let share = |n: u64| format!("{:.0} %", 100.0 * n as f64 / samples.anomalies as f64);
     format!(
         "{} of {}: {} the waiter was off its CPU, {} another process came onto one meanwhile (a holder that had been \
-         taken off), {} an interrupt or fault, {} no longer than the others hold it in turn, {} without evidence (a guest's host, firmware, caches: no kernel \
-         sees them)",
+         taken off), {} an interrupt or fault, {} no longer than the others hold it in turn, {} without evidence \
+         (a guest's host, firmware, caches: no kernel sees them)",
         samples.anomalies,
         samples.ns.len(),
         share(samples.waiter_off),

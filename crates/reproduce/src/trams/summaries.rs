@@ -6,7 +6,7 @@ use undertick_report::reproduce::{Reproduction, Table};
 use undertick_units::Estimate;
 
 use crate::compared::{
-    Figures, ItemDescription, NOT_PERFORMED, Published, bare, cell, item, times,
+    Figures, ItemDescription, NOT_PERFORMED, Published, bare, cell, item, shown, times,
 };
 use crate::tables::words;
 
@@ -47,7 +47,12 @@ impl Row {
 
 /// The rows of a table, in their order.
 pub(super) fn rows(table: &str) -> impl Iterator<Item = Row> {
-    let lines = include_str!("summaries.txt").lines();
+    rows_of(include_str!("summaries.txt"), table)
+}
+
+/// Likewise, of a text with the same fields.
+pub(super) fn rows_of(text: &'static str, table: &str) -> impl Iterator<Item = Row> {
+    let lines = text.lines();
     (lines.filter(|line| !line.starts_with('#')))
         .map(|line| Row::parse(line).expect("every line has its fields"))
         .filter(move |row| row.table == table)
@@ -236,7 +241,7 @@ fn line(found: &mut Reproduction, source: &Source, row: &Row, here: &Here) -> Ve
         let item = item(description, measured.as_ref(), missing);
         cells.extend([
             published.printed.to_owned(),
-            cell(measured.as_ref()),
+            cell(shown(&item, measured.as_ref())),
             times(item.ratio),
         ]);
         found.items.push(item);

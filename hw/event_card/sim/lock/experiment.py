@@ -27,11 +27,11 @@ def call(*words: object) -> str:
     return done.stdout
 
 
-def one(words, seed: int) -> tuple[dict, dict, dict]:
+def one(words, seed: int, *choice: str) -> tuple[dict, dict, dict]:
     """Truth of a run, its report, and one that drops what is over ten times the least."""
     stream, trace = words.directory / f"{seed}.bin", words.directory / f"{seed}.ut"
     shutil.rmtree(trace, ignore_errors=True)
-    truth = json.loads(call(words.simulation, seed, words.cycles, stream))
+    truth = json.loads(call(words.simulation, seed, words.cycles, stream, *choice))
     call(words.undertick, "import", "--from", "card", "--events", HERE / "events.toml",
          stream, "-o", trace)  # fmt: skip
     report = [words.undertick, "report", trace, "--table", HERE / "lock.toml", "--json"]

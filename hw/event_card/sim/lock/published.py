@@ -7,25 +7,14 @@ Times are those of the card's ticks, us. With --check: exit status 1 if FILE has
 simulation has no other chance than its seed."""
 
 import argparse
-import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from experiment import NAMES, one
+
 SEED = 1
 # Half a second at 10 MHz: some 14 000 locks, four times as many as were published.
 CYCLES = 5_000_000
-# An anomaly is over this times the least, as in the source.
-ANOMALY = 10
-
-
-def call(*words: object) -> str:
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"failed: {' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def main() -> int:
@@ -34,27 +23,20 @@ def main() -> int:
     words.add_argument("undertick", type=Path)
     words.add_argument("directory", type=Path)
     words.add_argument("--check", type=Path)
+    words.set_defaults(cycles=CYCLES)
     words = words.parse_args()
     words.directory.mkdir(parents=True, exist_ok=True)
-    stream, trace = words.directory / "published.bin", words.directory / "published.ut"
-    shutil.rmtree(trace, ignore_errors=True)
-    truth = json.loads(call(words.simulation, SEED, CYCLES, stream, "published"))
-    call(words.undertick, "import", "--from", "card", "--events", HERE / "events.toml",
-         stream, "-o", trace)  # fmt: skip
-    report = [words.undertick, "report", trace, "--table", HERE / "lock.toml", "--json"]
-    plain = json.loads(call(*report, "--cull", "none"))
-    culled = json.loads(call(*report, "--cull", f"ratio:{ANOMALY}"))
+    truth, plain, culled = one(words, SEED, "published")
     lines = []
-    for name in ("lock", "unlock"):
+    for name in NAMES:
         said = next(i for i in plain["intervals"] if i["name"] == name)
         less = next(i for i in culled["intervals"] if i["name"] == name)
         if plain["trace"]["lost"] or said["count"] != truth[name]["count"]:
             sys.exit(f"FAILED: {said['count']} of {name}, truly {truth[name]['count']}")
         figures = [said["max"], said["min"], said["mean"]["value"], said["median"]["value"]]
         shown = [f"{ns / 1e3:.2f}" for ns in figures]
-        lines.append(" | ".join([name, str(said["count"]), *shown, str(less["culled"]["count"])]))
-    shutil.rmtree(trace)
-    stream.unlink()
+        counts = str(said["count"]), str(less["culled"]["count"])
+        lines.append(" | ".join(["board", name, counts[0], *shown, counts[1]]))
     print("\n".join(lines))
     if words.check:
         kept = [line for line in words.check.read_text().splitlines() if not line.startswith("#")]
