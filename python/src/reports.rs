@@ -87,7 +87,9 @@ fn states(
 ) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let whole = whole_names(report);
     let name = |of: &PathStates| whole.get(of.path as usize).map_or("", String::as_str);
-    let wanted = (report.states.iter()).filter(|of| path.is_none_or(|path| path == name(of)));
+    let named = path.map(|path| report.paths_named(path));
+    let wanted = (report.states.iter())
+        .filter(|of| (named.as_ref()).is_none_or(|named| named.contains(&(of.path as usize))));
     let rows: Vec<(&PathStates, usize, &StateReport)> = wanted
         .flat_map(|of| (of.states.iter().enumerate()).map(move |(at, state)| (of, at, state)))
         .collect();
@@ -165,6 +167,15 @@ fn tree(report: &document::Report) -> Result<RecordBatch, arrow_schema::ArrowErr
         ("name", Arc::new(StringArray::from_iter_values(names))),
         ("parent", Arc::new(parents)),
         ("depth", counts(|p| u64::from(p.depth))),
+        (
+            "threads",
+            Arc::new(
+                paths
+                    .iter()
+                    .map(|p| p.threads.map(i64::from))
+                    .collect::<Int64Array>(),
+            ),
+        ),
         ("calls", counts(|p| p.calls)),
         ("recursive_calls", counts(|p| p.recursive_calls)),
         ("total_ns", floats(|p| p.total.as_ref().map(|t| t.value))),
@@ -178,7 +189,8 @@ fn tree(report: &document::Report) -> Result<RecordBatch, arrow_schema::ArrowErr
         ("p99_ns", floats(|p| p.p99_ns)),
         ("max_ns", floats(|p| p.max_ns)),
     ];
-    let nullable = |name: &str| name.ends_with("_ns") || ["parent", "share"].contains(&name);
+    let nullable =
+        |name: &str| name.ends_with("_ns") || ["parent", "threads", "share"].contains(&name);
     RecordBatch::try_from_iter_with_nullable(
         (columns.into_iter()).map(|(name, column)| (name, column, nullable(name))),
     )

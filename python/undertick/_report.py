@@ -176,10 +176,11 @@ class Report(Mapping[str, Any]):
     def tree(self) -> Batches:
         """Returns the call tree as a table for Arrow, one row for each path.
 
-        Columns ``path`` (the names from the outermost span on, with ``/`` between them), ``name``
-        of the innermost span, ``parent`` (row of the path around it, null for outermost ones;
-        it comes before), ``depth``, ``calls``, ``recursive_calls`` (those inside another call of
-        the path), and float64, null where unknown: ``total_ns`` with its bounds ``total_lo_ns`` and
+        Columns ``path`` (the names from the outermost span on, with ``/`` between them; before
+        them that of the threads, where threads of several names have spans), ``name`` of the
+        innermost span, ``parent`` (row of the path around it, null for outermost ones; it comes
+        before), ``depth``, ``threads`` (the number of threads of that name; null for spans),
+        ``calls``, ``recursive_calls`` (those inside another call of the path), and float64, null where unknown: ``total_ns`` with its bounds ``total_lo_ns`` and
         ``total_hi_ns``, ``self_ns``, ``off_cpu_ns``, ``share`` of the time in all outermost spans,
         ``mean_ns``, ``median_ns``, ``p99_ns``, ``max_ns``. They describe this recording.
         """
@@ -188,7 +189,7 @@ class Report(Mapping[str, Any]):
     def states(self, path: str | None = None) -> Batches:
         """Returns what tells the short calls of a path from the long ones, one row for each state.
 
-        ``path`` is a path as in :meth:`tree`, e.g. ``"lookup/step"``; without it, all paths of which
+        ``path`` is a path as in :meth:`tree` or the end of one, e.g. ``"lookup/step"``; without it, all paths of which
         something is known. A path without rows has none: nothing that was known of its calls tells
         them apart. Columns ``path``, ``state`` (a number, 0 has most calls), ``conditions`` (what is true of
         its calls, in words), ``share`` of the calls with ``share_lo`` and ``share_hi``, ``median_ns``

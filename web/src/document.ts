@@ -38,6 +38,8 @@ export interface Interval {
 /** A path through the call tree; `parent` is the index of the path around it, which comes before. */
 export interface Path {
   name: string;
+  /** Of a role, the number of its threads. */
+  threads?: number;
   parent: number | null;
   calls: number;
   total: Estimate | null;

@@ -20,7 +20,8 @@ function ofReport(): Tree {
     described: (at) => {
       const path = paths[at];
       if (path === undefined) return "";
-      const parts = [`${count(path.calls)} calls`];
+      const { threads } = path;
+      const parts = [threads === undefined ? `${count(path.calls)} calls` : `${count(threads)} ${threads === 1 ? "thread" : "threads"}`];
       if (path.total !== null) {
         const share = path.share === null ? "" : ` (${perCent(path.share)} of all spans)`;
         parts.push(`total ${duration(path.total.value)}${share}`);

@@ -20,6 +20,7 @@ use crate::names::Names;
 use crate::options::{Compensate, Cull, Options};
 use crate::perturbation::Perturbation;
 use crate::reading::Recorded;
+use crate::roles::Roles;
 use crate::rules::rules;
 use crate::sampled;
 use crate::shard::{RingAccount, ShardResult, Worker};
@@ -27,6 +28,7 @@ use crate::span_rows::SpanRows;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
+use crate::tree::Tree;
 use crate::watch::{Wanted, Watch, Watched};
 
 /// One analysis of one trace. Feed every batch in the order of the trace, [`Analysis::passes`]
@@ -83,6 +85,8 @@ impl Analysis {
         let table = options.table.clone().filter(|t| !t.only_renames());
         let mut context = MatchContext::default();
         context.set_names(Names::new(&manifest.names, renames));
+        context.roles = Arc::new(Roles::from_threads(&manifest.threads));
+        context.tree = Tree::with_roles(context.roles.names().len());
         if let Some(table) = &table {
             add_rules(&mut context, table)?;
         }

@@ -74,6 +74,7 @@ pub fn explain(
     let names = |&path: &usize| report.path_names(path).map(str::to_owned).collect();
     let wanted = Wanted {
         paths: paths.iter().map(names).collect::<Arc<[Names]>>(),
+        have_roles: report.has_roles(),
         slowest: slowest.max(1),
     };
     let (mut running, mut switches) = (Running::default(), Switches::default());
@@ -98,8 +99,10 @@ pub fn explain(
     let (intervals, events, calls) = found.calls();
     let explaining = Explaining {
         about: About {
-            running: &running,
+            run: None,
+            running,
             ns_per_tick: ns,
+            first,
             roles: facts::roles(manifest),
             threads: facts::threads(manifest),
         },
@@ -109,7 +112,6 @@ pub fn explain(
         },
         intervals: &intervals,
         events: &events,
-        first,
         step_ns,
         error_ns: explanation.error_ns,
         others: (kernel.into_iter().flat_map(|kernel| &kernel.others))
@@ -132,12 +134,10 @@ pub fn explain(
 
 /// What is known of a trace whose calls are explained.
 struct Explaining<'a> {
-    about: About<'a>,
+    about: About,
     kernel: Kernel<'a>,
     intervals: &'a [String],
     events: &'a [String],
-    /// Time of the first event, ticks.
-    first: i64,
     /// The clock's step, and the error of a single time.
     step_ns: f64,
     error_ns: f64,
@@ -191,7 +191,7 @@ impl Explaining<'_> {
                     .map(|stolen| stolen.min(on_cpu_ns(&parts)))
                     .filter(|stolen| *stolen >= WORTH_STOLEN * excess_ns);
                 Some(SlowCall {
-                    start_ns: call.start.saturating_sub(self.first) as f64 * ns,
+                    start_ns: self.about.at_ns(call),
                     took_ns: spent.elapsed as f64 * ns,
                     excess_ns,
                     tid,
@@ -219,13 +219,8 @@ impl Explaining<'_> {
         // The estimator takes them in order of time.
         order.sort_by_key(|&at| (calls[at].start, calls[at].ring));
         let ordered: Vec<Call> = order.iter().map(|&at| calls[at].clone()).collect();
-        let facts = Facts::new(
-            &self.about,
-            self.intervals,
-            self.events,
-            &ordered,
-            self.first,
-        );
+        let about = std::slice::from_ref(&self.about);
+        let facts = Facts::new(about, self.intervals, self.events, &ordered);
         let counts = |at: usize| calls[at].detail.as_ref().is_some_and(|of| of.is_kept);
         let random: Vec<usize> = (0..order.len())
             .filter(|&at| order[at] < sampled && counts(order[at]))

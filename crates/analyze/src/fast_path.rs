@@ -38,6 +38,7 @@ pub(crate) fn rows(
 /// What the rows of a run change, gathered so that nothing is looked up twice.
 struct Run<'a> {
     stack: &'a mut Vec<Open>,
+    root: Path,
     last: &'a mut [Option<Last>],
     gaps: u32,
     waiting: &'a mut Waiting,
@@ -67,6 +68,7 @@ fn run(
     let cells = context.cells[ring.set].as_slice();
     let mut run = Run {
         stack: &mut ring.stack,
+        root: ring.root,
         last: &mut ring.last,
         gaps: ring.gaps,
         waiting: &mut context.waiting,
@@ -118,7 +120,7 @@ impl Run<'_> {
             return Taken::No;
         }
         self.counting.count(cell.counted, ts);
-        let around = self.stack.last().map_or(Path::ROOT, |open| open.path);
+        let around = self.stack.last().map_or(self.root, |open| open.path);
         let path = self.tree.child(around, cell.span);
         self.stack
             .push(open(now, cell.span, ts, (Reading::Plain, path)));

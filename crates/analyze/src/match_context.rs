@@ -18,6 +18,7 @@ use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
 use crate::perturbation::Perturbation;
+use crate::roles::Roles;
 use crate::rules::{Action, Rule, actions};
 use crate::sample::Sample;
 use crate::slices::Slices;
@@ -71,6 +72,7 @@ pub(crate) struct MatchContext {
     pub(crate) frequencies: Vec<Frequency>,
     pub(crate) slices: Slices,
     pub(crate) tree: Tree,
+    pub(crate) roles: Arc<Roles>,
     /// The spans as rows, if they are stored.
     pub(crate) spans: Option<Box<SpanRows>>,
     /// Collects calls of some paths, in the pass that looks at them.

@@ -294,7 +294,10 @@ impl PaletteMatcher {
     /// Takes over the open starts.
     fn take_over(&mut self, ring: &Ring, context: &MatchContext) {
         self.depth = ring.stack.len();
-        self.cells[STACK] = NOTHING;
+        self.cells[STACK] = Begun {
+            path: ring.root,
+            ..NOTHING
+        };
         let mut around = Parent::Various;
         for (cell, open) in self.cells[STACK + 1..].iter_mut().zip(&ring.stack) {
             *cell = Begun::from_open(open);

@@ -161,6 +161,8 @@ pub(crate) struct Ring {
     pub(crate) pid: i32,
     pub(crate) tid: i32,
     pub(crate) host: i16,
+    /// The place of its outermost spans in the tree.
+    pub(crate) root: Path,
     /// Whether its spans were read without waiting, whatever their records say.
     pub(crate) never_waits: bool,
     /// The set of names that its process uses.
@@ -197,7 +199,7 @@ impl Ring {
         if self.stack.len() == MOST_OPEN {
             self.make_room(context);
         }
-        let around = self.stack.last().map_or(Path::ROOT, |open| open.path);
+        let around = self.stack.last().map_or(self.root, |open| open.path);
         let path = context.tree.child(around, interval);
         if context.watch.is_some() {
             self.watched.begin(path, at.ts);

@@ -250,6 +250,7 @@ impl Worker {
             pid,
             tid,
             host,
+            root: (self.context.tree).root(self.context.roles.role(pid, tid)),
             set: self.context.names.set_of(pid),
             never_waits: self.context.never_wait.contains(&id),
             ..Ring::default()

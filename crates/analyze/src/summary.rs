@@ -21,6 +21,7 @@ use crate::match_context::MatchContext;
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
 use crate::perturbation::{by_total, of_the_program};
+use crate::roles::Roles;
 use crate::shard::RingAccount;
 use crate::statistics;
 use crate::tally::{Dropping, Parent, Tally};
@@ -78,7 +79,13 @@ impl Summary {
             })
             .collect();
         let knows_switches = context.evidence.is_there();
-        let paths = paths::paths(&context.tree, &intervals, self.ns(), knows_switches);
+        let found = paths::Found {
+            tree: &context.tree,
+            intervals: &intervals,
+            ns_per_tick: self.ns(),
+            knows_switches,
+        };
+        let paths = paths::paths(&found, &self.roles(&context.roles));
         if !self.has_table {
             intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
             intervals.sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));
@@ -126,6 +133,18 @@ impl Summary {
             passes: Vec::new(),
             warnings,
         })
+    }
+
+    /// The name of each role, and the number of its threads.
+    fn roles<'a>(&self, roles: &'a Roles) -> Vec<(&'a str, u32)> {
+        let names = roles.names().iter().map(|name| (&**name, 0));
+        let mut found: Vec<(&str, u32)> = names.collect();
+        for ring in &self.rings {
+            if let Some(role) = roles.role(ring.pid, ring.tid) {
+                found[role as usize].1 += 1;
+            }
+        }
+        found
     }
 
     pub(crate) fn ns(&self) -> f64 {

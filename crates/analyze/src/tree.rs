@@ -1,7 +1,8 @@
 //! Spans by path: which spans lay around each, from the outermost on.
 //!
 //! A node of the tree stands for all spans of one name with the same names around them, in all
-//! threads. A span inside a span of the same name belongs to the outer one's node, and so do the
+//! threads of one role ([`crate::roles`]); where there are several roles, each has a node around
+//! those of its outermost spans. A span inside a span of the same name belongs to the outer one's node, and so do the
 //! spans inside it. It has a node all the same, an alias of the outer one's, because its time is
 //! part of the outer one's already.
 
@@ -22,7 +23,7 @@ const RECENT: usize = 1024;
 
 /// Where an open span lies in the tree: in the low half its node, in the high half the one that this
 /// is an alias of, or itself. Nodes are numbered from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Path(u32);
 
 impl Path {
@@ -84,15 +85,22 @@ pub(crate) struct Call {
     pub(crate) calls: u64,
 }
 
-/// Spans of one name with the same names around them.
+/// Spans of one name with the same names around them, or a role.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Node {
     /// The node around it, which is no alias; 0: none.
     pub(crate) parent: u32,
     /// The node that it is an alias of; itself if it is none.
     pub(crate) alias_of: u32,
-    pub(crate) interval: u32,
+    interval: u32,
     pub(crate) figures: Figures,
+}
+
+impl Node {
+    /// The interval of its spans; `None`: it is a role.
+    pub(crate) fn interval(&self) -> Option<u32> {
+        (self.interval != ROLE).then_some(self.interval)
+    }
 }
 
 /// A child that was looked up: the node around it and its interval, in 16 bits each, and its path.
@@ -101,6 +109,9 @@ struct Recent {
     key: u32,
     path: Path,
 }
+
+/// The interval of the node of a role.
+const ROLE: u32 = u32::MAX;
 
 /// None: no interval has this number.
 const NO_CHILD: Recent = Recent {
@@ -124,10 +135,12 @@ impl Default for RecentChildren {
     }
 }
 
-/// All nodes; each comes after the node around it.
+/// All nodes; each comes after the node around it, and those of the roles come first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
+    /// Number of roles.
+    roles: u32,
     children: HashMap<(u32, u32), Path>,
     recent: RecentChildren,
     /// Number of nodes of each interval.
@@ -149,6 +162,27 @@ pub(crate) struct TreeOf {
 }
 
 impl Tree {
+    /// A tree with this many roles.
+    pub(crate) fn with_roles(roles: usize) -> Self {
+        let nodes = (1..=roles as u32).map(|node| Node {
+            parent: 0,
+            alias_of: node,
+            interval: ROLE,
+            figures: Figures::default(),
+        });
+        Self {
+            nodes: nodes.collect(),
+            roles: roles as u32,
+            ..Self::default()
+        }
+    }
+
+    /// The place of the outermost spans of a role, or without one.
+    pub(crate) fn root(&self, role: Option<u32>) -> Path {
+        let role = role.filter(|role| *role < self.roles);
+        role.map_or(Path::ROOT, |role| Path::new(role + 1, role + 1))
+    }
+
     /// The place of a span of `interval` that begins inside `around`.
     #[inline]
     pub(crate) fn child(&mut self, around: Path, interval: u32) -> Path {
@@ -319,10 +353,11 @@ impl Tree {
             }
         }
         let mut paths = vec![Path::ROOT];
-        for node in other.nodes {
+        for (node, at) in other.nodes.into_iter().zip(0..) {
             let around = paths.get(node.parent as usize).copied();
-            let interval = here(node.interval);
+            let interval = node.interval().and_then(&here);
             let path = match (around, interval) {
+                (_, None) if node.interval == ROLE && at < self.roles => self.root(Some(at)),
                 (Some(around), Some(interval)) => self.child(around, interval),
                 _ => Path::NOWHERE,
             };
@@ -345,16 +380,22 @@ impl Tree {
         &self.nodes
     }
 
-    /// The intervals of a path, from the outermost on; empty where there was no room for its node.
-    pub(crate) fn intervals(&self, path: Path) -> Vec<u32> {
-        let mut intervals = Vec::new();
+    /// The role of a path, if there are roles, and its intervals from the outermost on; neither
+    /// where there was no room for its node.
+    pub(crate) fn names(&self, path: Path) -> (Option<u32>, Vec<u32>) {
+        let (mut role, mut intervals) = (None, Vec::new());
         let mut at = path.node();
-        while let Some(node) = (at.checked_sub(1)).and_then(|at| self.nodes.get(at as usize)) {
-            intervals.push(node.interval);
+        while let Some(here) = at.checked_sub(1)
+            && let Some(node) = self.nodes.get(here as usize)
+        {
+            match node.interval() {
+                Some(interval) => intervals.push(interval),
+                None => role = Some(here),
+            }
             at = node.parent;
         }
         intervals.reverse();
-        intervals
+        (role, intervals)
     }
 
     /// The calls of an interval for whose nodes there was no room, and their time, ticks.

@@ -21,6 +21,8 @@ const MOST_OPEN: usize = 1024;
 
 /// A path by the names of its spans, from the outermost on.
 pub(crate) type Names = Vec<String>;
+/// The role of a path's threads, if there are several, and the names of its spans.
+pub(crate) type WithRole = (Option<String>, Names);
 
 /// What is known of an open span beside its begin.
 #[derive(Clone, Debug)]
@@ -119,6 +121,8 @@ impl WatchedRing {
 /// A call of a watched path.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
+    /// Which of several traces it is from.
+    pub(crate) run: usize,
     pub(crate) ring: i32,
     pub(crate) start: i64,
     /// Its time, compensated and without that of disturbances, ticks.
@@ -216,8 +220,9 @@ enum Place {
 /// Which calls are wanted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
-    /// The paths.
+    /// The paths; with roles where the report has these.
     pub(crate) paths: Arc<[Names]>,
+    pub(crate) have_roles: bool,
     /// How many of the slowest of each are wanted beside a sample of all; with one or more, calls
     /// have details, and calls that are in no figure are wanted, too.
     pub(crate) slowest: usize,
@@ -273,14 +278,17 @@ impl Watch {
         self.wanted.slowest > 0
     }
 
-    /// The place of the path among those that are watched; `names` gives the names of its spans.
-    pub(crate) fn place(&mut self, path: Path, names: impl FnOnce() -> Names) -> Option<usize> {
+    /// The place of the path among those that are watched; `names` gives its names.
+    pub(crate) fn place(&mut self, path: Path, names: impl FnOnce() -> WithRole) -> Option<usize> {
         let node = path.node() as usize;
         if self.place_of.len() <= node {
             self.place_of.resize(node + 1, Place::Unknown);
         }
         if let Place::Unknown = self.place_of[node] {
-            let names = names();
+            let (role, mut names) = names();
+            if self.wanted.have_roles {
+                names.splice(0..0, role);
+            }
             let place = self.wanted.paths.iter().position(|path| *path == names);
             self.place_of[node] = place.map_or(Place::Unwanted, Place::Wanted);
         }
@@ -317,6 +325,7 @@ impl Watch {
             })
         });
         let call = Call {
+            run: 0,
             ring: self.ring,
             start: sample.start,
             ticks: ended.ticks,
@@ -344,6 +353,13 @@ impl Watch {
 }
 
 impl Watched {
+    /// All of them are from that trace.
+    pub(crate) fn in_run(mut self, run: usize) -> Self {
+        let calls = self.calls.iter_mut().flat_map(|calls| &mut calls.calls);
+        calls.for_each(|call| call.run = run);
+        self
+    }
+
     /// Adds those of another worker.
     pub(crate) fn append(&mut self, other: Self) {
         let here = |names: &mut Vec<String>, theirs: Vec<String>| -> Vec<u32> {

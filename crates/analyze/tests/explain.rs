@@ -252,9 +252,7 @@ fn explained(path: &Path, slowest: usize) -> Explanation {
     let trace = Trace::open(path).unwrap();
     let options = Options::default();
     let report = analyze(&trace, options.clone(), &mut |_| {}).unwrap();
-    let request = (0..report.paths.len())
-        .find(|&at| report.path_names(at).eq(["request"]))
-        .unwrap();
+    let request = report.paths_named("request")[0];
     explain(
         &trace,
         &options,

@@ -8,8 +8,10 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::*;
+use undertick_analyze::Options;
 use undertick_analyze::runs::{Run, combine};
 use undertick_document::{PathReport, Report};
+use undertick_format::manifest::{Manifest, Thread};
 
 /// What a program did on one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,6 +31,8 @@ struct Program {
     ring: i32,
     rows: Vec<Row>,
     done: BTreeMap<Vec<i32>, Done>,
+    /// What lies around the spans of each ring, where its thread has a role of that number.
+    roles: Vec<i32>,
 }
 
 impl Program {
@@ -39,6 +43,7 @@ impl Program {
             ring: 0,
             rows: Vec::new(),
             done: BTreeMap::new(),
+            roles: Vec::new(),
         }
     }
 
@@ -76,6 +81,8 @@ impl Program {
                 None => path.push(*name),
             }
         }
+        let role = self.roles.get(self.ring as usize).copied();
+        path.splice(0..0, role);
         let done = self.done.entry(path).or_default();
         done.calls += 1;
         done.recursive += u64::from(is_recursive);
@@ -83,6 +90,25 @@ impl Program {
         done.total += if is_recursive { 0 } else { took };
         done.own += own;
     }
+}
+
+/// Names of the roles of [`with_roles`], by number, and how many threads each has.
+const ROLES: [(&str, u32); 3] = [("worker", 3), ("io", 1), ("other threads", 1)];
+
+/// Threads of three roles: two that differ in a number, one of that name without one, one of another,
+/// and one without a name.
+fn with_roles() -> (Manifest, Vec<i32>) {
+    let thread = |(ring, name): (i32, &str)| Thread {
+        pid: 100,
+        tid: 1000 + ring,
+        name: name.to_owned(),
+    };
+    let names = ["worker 1", "worker 22", "io", "worker"];
+    let manifest = Manifest {
+        threads: (0..).zip(names).map(thread).collect(),
+        ..manifest()
+    };
+    (manifest, vec![0, 0, 1, 0, 2])
 }
 
 fn paths(report: &Report) -> BTreeMap<Vec<i32>, &PathReport> {
@@ -93,7 +119,12 @@ fn paths(report: &Report) -> BTreeMap<Vec<i32>, &PathReport> {
             .parent
             .map_or_else(Vec::new, |outer| names[outer as usize].clone());
         assert_eq!(name.len(), path.depth as usize, "{at}");
-        name.push(path.name.strip_prefix("event ").unwrap().parse().unwrap());
+        let role = ROLES.iter().position(|(role, _)| *role == path.name);
+        assert_eq!(path.threads, role.map(|at| ROLES[at].1));
+        name.push(match role {
+            Some(role) => role as i32,
+            None => path.name.strip_prefix("event ").unwrap().parse().unwrap(),
+        });
         names.push(name.clone());
         assert!(found.insert(name, path).is_none(), "a path comes twice");
     }
@@ -108,16 +139,20 @@ fn assert_done(report: &Report, done: &BTreeMap<Vec<i32>, Done>) {
         done.keys().collect::<Vec<_>>()
     );
     for (path, done) in done {
-        let report = found[path];
-        let said = Done {
-            calls: report.calls,
-            recursive: report.recursive_calls,
-            total: report.total.as_ref().unwrap().value.round() as i64,
-            own: report.self_ns.unwrap().round() as i64,
-            longest: report.max_ns.unwrap().round() as i64,
-        };
-        assert_eq!(said, *done, "{path:?}");
+        assert_span(found[path], done, path);
     }
+}
+
+#[track_caller]
+fn assert_span(report: &PathReport, done: &Done, path: &[i32]) {
+    let said = Done {
+        calls: report.calls,
+        recursive: report.recursive_calls,
+        total: report.total.as_ref().unwrap().value.round() as i64,
+        own: report.self_ns.unwrap().round() as i64,
+        longest: report.max_ns.unwrap().round() as i64,
+    };
+    assert_eq!(said, *done, "{path:?}");
 }
 
 #[test]
@@ -146,6 +181,58 @@ fn paths_are_what_the_program_did() {
             .sum();
         assert!((shares - 1.0).abs() < 1e-9);
     }
+}
+
+/// Threads of one role are one root, and what they call is theirs alone.
+#[test]
+fn threads_of_a_role_are_one_root() {
+    for seed in 0..20 {
+        let (manifest, roles) = with_roles();
+        let mut program = Program::new(seed);
+        for ring in 0..roles.len() as i32 {
+            (program.ring, program.roles) = (ring, roles.clone());
+            for _ in 0..20 {
+                program.call(&[]);
+            }
+        }
+        let report = report(&manifest, &Options::default(), &program.rows);
+        let found = paths(&report);
+        let mut sums = BTreeMap::<i32, i64>::new();
+        for (path, done) in &program.done {
+            if path.len() == 2 {
+                *sums.entry(path[0]).or_default() += done.total;
+            }
+        }
+        let whole: i64 = sums.values().sum();
+        for (&role, &sum) in &sums {
+            let found = found[&vec![role]];
+            let total = found.total.as_ref().unwrap().value;
+            assert_eq!((found.calls, total.round() as i64), (0, sum), "{role}");
+            assert!((found.share.unwrap() - sum as f64 / whole as f64).abs() < 1e-9);
+            assert_eq!(
+                (found.self_ns, found.median_ns, found.mean_ns()),
+                (None, None, None)
+            );
+        }
+        assert_eq!(found.len(), program.done.len() + ROLES.len());
+        for (path, done) in &program.done {
+            assert_span(found[path], done, path);
+        }
+    }
+}
+
+/// A role is no root where all spans are its own.
+#[test]
+fn one_role_is_none() {
+    let (manifest, _) = with_roles();
+    let mut program = Program::new(3);
+    for ring in [0, 1, 3] {
+        program.ring = ring;
+        (0..20).for_each(|_| program.call(&[]));
+    }
+    let report = report(&manifest, &Options::default(), &program.rows);
+    assert!(!report.has_roles());
+    assert_done(&report, &program.done);
 }
 
 /// Several runs: calls and times of all of them together.

@@ -1,8 +1,9 @@
 //! What tells calls apart, in traces whose every call is known.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use undertick_analyze::{Options, add_states, analyze};
+use undertick_analyze::runs::{Run, combine};
+use undertick_analyze::{Options, add_states, add_states_of_runs, analyze};
 use undertick_document::{PathStates, Report, StateCondition, StateFact};
 use undertick_format::read::Trace;
 use undertick_record::synthetic::SyntheticRing;
@@ -25,7 +26,7 @@ const LATE: u16 = 7;
 const CHANGES: i64 = 20_000_000;
 
 /// Requests of which 40 % fill something; what they parse takes longer from a size on; one thread
-/// is slower than the other at the same; something that gets slower in both threads at one time; and
+/// of a role is slower than the other at the same; something that gets slower in both threads at one time; and
 /// something that scatters for no reason.
 fn threads(turns: usize) -> Vec<SyntheticRing> {
     let thread = |tid: i32, name: &str, turn_ns: f64| {
@@ -53,7 +54,10 @@ fn threads(turns: usize) -> Vec<SyntheticRing> {
         }
         thread.ring(tid, name)
     };
-    vec![thread(7, "reader", 1_000.0), thread(8, "writer", 4_000.0)]
+    vec![
+        thread(7, "worker 1", 1_000.0),
+        thread(8, "worker 2", 4_000.0),
+    ]
 }
 
 fn reported(dir: &Path, turns: usize) -> Report {
@@ -142,8 +146,8 @@ fn every_planted_cause_is_found_and_none_for_chance() {
 
     let turn = told(of(&report, "turn").expect("threads differ"));
     assert_eq!(turn[0].0.fact, StateFact::Thread);
-    assert_eq!(turn[0].0.among, ["reader"]);
-    assert_eq!(turn[1].0.among, ["writer"]);
+    assert_eq!(turn[0].0.among, ["worker 1"]);
+    assert_eq!(turn[1].0.among, ["worker 2"]);
     near(turn[0].1, 1_000.0);
     near(turn[1].1, 4_000.0);
     for name in ["parse", "turn", "late"] {
@@ -178,6 +182,89 @@ fn a_child_tells_the_calls_around_it_apart() {
     // 0.4 of 8000 requests, within 5 standard deviations of 0.0055, or of half of them.
     assert!((share - 0.4).abs() < 0.04, "{share}");
     assert!(request.explained > 0.5, "{}", request.explained);
+}
+
+/// Five runs, each as above with chances of its own. In two of them the requests take longer.
+fn runs(dir: &Path) -> Report {
+    let traces: Vec<PathBuf> = (0..5)
+        .map(|run| {
+            let path = dir.join(format!("run {run}.ut"));
+            let slow = if SLOW_RUNS.contains(&run) { 2.0 } else { 1.0 };
+            let mut thread = Thread::new(run + 1);
+            for _ in 0..2_000 {
+                thread.record(REQUEST, Kind::Begin, 0);
+                let size = (thread.uniform() * 1000.0) as u32;
+                thread.record(PARSE, Kind::Begin, 0);
+                thread.record(SIZE, Kind::Instant, size);
+                thread.spend(if size >= 700 { 3_000.0 } else { 1_000.0 });
+                thread.record(PARSE, Kind::End, 0);
+                thread.spend(6_000.0 * slow);
+                thread.record(REQUEST, Kind::End, 0);
+                // Later in the same part of each run, whatever it is part of.
+                let late_ns = if thread.now < CHANGES / 2 {
+                    1_500.0
+                } else {
+                    2_500.0
+                };
+                thread.span(LATE, late_ns);
+                let scatter = if thread.uniform() < 0.5 { 1.0 } else { 2.0 };
+                thread.span(EVEN, 1_500.0 * scatter);
+            }
+            made::write(&path, &NAMES, &[thread.ring(7, "main")]);
+            path
+        })
+        .collect();
+    let options = Options::default();
+    let each = traces.iter().map(|path| Run {
+        name: path.display().to_string(),
+        report: analyze(&Trace::open(path).unwrap(), options.clone(), &mut |_| {}).unwrap(),
+    });
+    let mut report = combine(&each.collect::<Vec<Run>>(), 0.95).unwrap();
+    add_states_of_runs(&traces, &options, &mut report, &mut |_| {}).unwrap();
+    report
+}
+
+const SLOW_RUNS: [u64; 2] = [1, 3];
+
+/// What differs between runs is said of the runs, and what is the same in all of them is found in all
+/// of them together, with the interval between them.
+#[test]
+fn runs_have_their_states_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = runs(dir.path());
+    let request = told(of(&report, "request").expect("runs differ"));
+    assert_eq!(request.len(), 2, "{request:#?}");
+    let (is_fast, fast_ns) = request[0];
+    let (is_slow, slow_ns) = request[1];
+    assert_eq!(is_fast.fact, StateFact::Run);
+    assert_eq!(is_fast.among, ["run 0", "run 2", "run 4"]);
+    assert_eq!(is_slow.among, ["run 1", "run 3"]);
+    assert!((7_000.0..8_500.0).contains(&fast_ns), "{fast_ns}");
+    assert!((13_000.0..14_500.0).contains(&slow_ns), "{slow_ns}");
+
+    let states = of(&report, "parse").expect("sizes differ");
+    // Half of 10 000 calls, chosen by lot: within 10 standard deviations of 50.
+    assert!(
+        (4_500..5_500).contains(&states.looked_at),
+        "{}",
+        states.looked_at
+    );
+    let parse = told(states);
+    assert_eq!(parse[0].0.of.as_deref(), Some("size"));
+    near(parse[0].1, 1_040.0);
+    near(parse[1].1, 3_040.0);
+    for state in &states.states {
+        let median = state.median.as_ref().unwrap();
+        assert_eq!(median.n, 5, "{median:?}");
+        // Runs do not differ here: their medians scatter as those of hundreds of calls do.
+        let half = median.interval.half_width().unwrap();
+        assert!(half > 0.0 && half < 0.05 * median.value, "{median:?}");
+    }
+    let late = told(of(&report, "late").expect("it changes in each run"));
+    assert_eq!(late[0].0.fact, StateFact::Time);
+    near(late[0].1, 1_500.0);
+    near(late[1].1, 2_500.0);
+    assert_eq!(of(&report, "even"), None);
 }
 
 #[test]

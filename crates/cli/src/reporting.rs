@@ -124,8 +124,12 @@ fn analyze_runs(
             report: undertick_analyze::analyze(&trace, options.clone(), &mut on_progress)?,
         });
     }
-    runs::combine(&runs, options.confidence)
-        .ok_or_else(|| Failure::usage(format!("{}: no run in it", arguments.trace.display())))
+    let mut report = runs::combine(&runs, options.confidence)
+        .ok_or_else(|| Failure::usage(format!("{}: no run in it", arguments.trace.display())))?;
+    undertick_analyze::add_states_of_runs(traces, options, &mut report, &mut |share| {
+        progress.share("comparing calls", share);
+    })?;
+    Ok(report)
 }
 
 fn analyze_one(

@@ -316,6 +316,19 @@ fn the_demo_shows_its_stages() {
         );
     }
     assert!(dir.path().join("undertick-report.html").exists());
+    let trace = dir.path().join("undertick-demo.ut");
+    let screen = undertick(&["report", trace.to_str().unwrap()]);
+    assert_eq!(said(&screen).0, 0);
+    let screen = String::from_utf8(screen.stdout).unwrap();
+    let (lines, widest) = (
+        screen.lines().count(),
+        screen.lines().map(|line| line.chars().count()).max(),
+    );
+    assert!(
+        lines <= 25 && widest <= Some(100),
+        "{lines} {widest:?}\n{screen}"
+    );
+    crate::readme::has_the_screen(&screen, &report);
 }
 
 /// Standard output of a command in a terminal of 24 lines; `None` where none can be made.

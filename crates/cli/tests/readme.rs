@@ -1,27 +1,85 @@
-//! The README's tutorial, as a newcomer would follow it.
+//! The README's tutorial, as a newcomer would follow it, and the screen of the demo that it shows.
 
 use crate::support;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use support::{compile, said, undertick};
 
-fn block(language: &str) -> String {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+/// Writes the screen of this run's demo into the README.
+const WRITE: &str = "UNDERTICK_WRITE_README";
+
+fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(name)
+}
+
+/// The first block of that language in a document.
+fn block(name: &str, language: &str) -> String {
+    let text = fs::read_to_string(document(name)).unwrap();
     let start = format!("```{language}\n");
-    let after = readme
+    let after = text
         .split(&start)
         .nth(1)
-        .unwrap_or_else(|| panic!("no {language} block"));
+        .unwrap_or_else(|| panic!("no {language} block in {name}"));
     after.split("```").next().unwrap().to_owned()
+}
+
+/// What the README shows of a first screen: all but its last two sentences.
+fn shown(screen: &str) -> String {
+    let end = screen.find("\nOf this recording").unwrap_or(screen.len());
+    format!("{}\n", screen[..end].trim_end())
+}
+
+/// The names in the table of a screen, without the number of a role's threads.
+fn names(screen: &str) -> BTreeSet<String> {
+    let lines = screen.lines().skip_while(|line| !line.starts_with("span "));
+    let rows = lines.skip(1).take_while(|line| !line.is_empty());
+    rows.map(|line| line.trim_start_matches(['|', '`', '-', ' ']))
+        .filter_map(|line| line.split("  ").next()?.split(" (").next())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The README's screen is one of another run: its figures differ, and which rows are too short to be
+/// shown. What has a row there is a path of this run's report, and it begins with the same words.
+pub fn has_the_screen(screen: &str, report: &serde_json::Value) {
+    if std::env::var_os(WRITE).is_some() {
+        let text = fs::read_to_string(document("README.md")).unwrap();
+        let written = text.replace(&block("README.md", "text"), &shown(screen));
+        fs::write(document("README.md"), written).unwrap();
+    }
+    let readme = block("README.md", "text");
+    let hint = format!("{WRITE}=1 writes this one there:\n{screen}");
+    let paths: BTreeSet<String> = (report["paths"].as_array().unwrap().iter())
+        .map(|path| path["name"].as_str().unwrap().to_owned())
+        .collect();
+    for of in [&readme, screen] {
+        assert!(names(of).len() > 6, "{of}");
+        assert!(names(of).is_subset(&paths), "{paths:?}\n{hint}");
+    }
+    let words = |screen: &str| -> Vec<String> {
+        let line = screen.lines().next().unwrap_or_default();
+        line.split(|c: char| !c.is_ascii_lowercase())
+            .filter(|word| word.len() > 1)
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(words(&readme), words(screen), "{hint}");
 }
 
 #[test]
 fn the_c_tutorial_works_as_printed() {
     let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "program", &block("c"), &["-Wno-unused-result"]);
+    let program = compile(
+        dir.path(),
+        "program",
+        &block("README.md", "c"),
+        &["-Wno-unused-result"],
+    );
     let trace = dir.path().join("program.ut");
     let trace = trace.to_str().unwrap();
     let (code, text) = said(&undertick(&[
@@ -45,7 +103,7 @@ fn the_c_tutorial_works_as_printed() {
 }
 
 #[test]
-fn the_table_of_the_tutorial_is_read() {
+fn the_table_of_the_book_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(
         dir.path(),
@@ -66,17 +124,7 @@ fn the_table_of_the_tutorial_is_read() {
     ]);
     assert_eq!(said(&recorded).0, 0);
     let table = dir.path().join("table.toml");
-    // The second toml block is the table; the first is a Cargo.toml.
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
-    let text = readme
-        .split("```toml\n")
-        .nth(2)
-        .unwrap()
-        .split("```")
-        .next()
-        .unwrap();
-    fs::write(&table, text).unwrap();
+    fs::write(&table, block("docs/book/report.md", "toml")).unwrap();
     let output = undertick(&[
         "report",
         trace,

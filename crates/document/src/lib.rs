@@ -90,10 +90,33 @@ impl Report {
         (places.into_iter()).map(|at| self.paths[at].name.as_str())
     }
 
-    /// The names of the spans of a path, with `/` between them.
+    /// The names of a path, the role's first if there are roles, with `/` between them.
     #[must_use]
     pub fn path_name(&self, at: usize) -> String {
         self.path_names(at).collect::<Vec<&str>>().join("/")
+    }
+
+    /// Whether the outermost paths are roles of threads.
+    #[must_use]
+    pub fn has_roles(&self) -> bool {
+        self.paths.iter().any(|path| path.threads.is_some())
+    }
+
+    /// The names of a path without its role, unless another role has the same path.
+    #[must_use]
+    pub fn short_name(&self, at: usize) -> String {
+        if !self.has_roles() {
+            return self.path_name(at);
+        }
+        let short = || self.path_names(at).skip(1);
+        let is_alike = |&other: &usize| {
+            let last = |at: usize| &self.paths[at].name;
+            other != at && last(other) == last(at) && self.path_names(other).skip(1).eq(short())
+        };
+        match short().next().is_none() || (0..self.paths.len()).any(|other| is_alike(&other)) {
+            true => self.path_name(at),
+            false => short().collect::<Vec<&str>>().join("/"),
+        }
     }
 
     /// The path whose names a text has, from the outermost on with `/` between them; where there is

@@ -3,27 +3,35 @@
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
-/// The spans of one name with the same names around them, in all threads together. A census: its
-/// figures are those of this recording, not estimates for another one.
+/// The spans of one name with the same names around them, in all threads of one role together. A
+/// census: its figures are those of this recording, not estimates for another one.
 ///
 /// A span inside a span of the same name, however far inside, belongs to the outer one's path.
+///
+/// Threads of one name have one role, and so have those whose names differ in a number at their end
+/// alone. Where spans come from threads of several roles, each role is a path without calls around
+/// its outermost spans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
-    /// Name of its innermost span.
+    /// Name of its innermost span, or of the role.
     pub name: String,
+    /// Number of threads of the role; `null`: it is no role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
     /// Index of the path around it in [`Report::paths`](super::Report::paths); `null`: it is
     /// outermost.
     pub parent: Option<u32>,
     /// Number of paths around it.
     pub depth: u32,
     /// Number of calls, dropped samples included; of sampled spans also those that were not
-    /// recorded.
+    /// recorded. A role has none.
     pub calls: u64,
     /// The calls among them that lie inside another call of the same path.
     pub recursive_calls: u64,
     /// Time of all calls, ns, compensated and without the known time of disturbances; that of
     /// recursive calls is contained once. Its interval is that of the clock and of the cost of
-    /// recording. `null` where the sum cannot be true.
+    /// recording. `null` where the sum cannot be true. That of a role is the sum of its outermost
+    /// spans.
     pub total: Option<Estimate>,
     /// The part of the total that lies in no span inside, ns. `null` where what was subtracted for
     /// recording exceeds it.
@@ -43,10 +51,11 @@ pub struct PathReport {
 }
 
 impl PathReport {
-    /// Mean time of a call that lies in no other call of the same path, ns.
+    /// Mean time of a call that lies in no other call of the same path, ns; `None` for a role.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
-        Some(self.total.as_ref()?.value / self.outer_calls())
+        let total = self.total.as_ref().filter(|_| self.threads.is_none());
+        Some(total?.value / self.outer_calls())
     }
 
     /// Number of calls that lie in no other call of the same path, at least 1 as a divisor.

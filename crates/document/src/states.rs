@@ -11,7 +11,7 @@ use super::impossible::Must;
 pub struct PathStates {
     /// Index of the path in [`Report::paths`](super::Report::paths).
     pub path: u32,
-    /// Number of calls that were looked at, evenly over the recording.
+    /// Number of calls that were looked at, evenly over the recording; of several runs together.
     pub looked_at: u64,
     /// Share of the scatter of these calls (the variance of the logarithms of their times) that the
     /// states explain, in stretches of time that had no part in finding them.
@@ -66,7 +66,8 @@ pub struct StateReport {
     /// Their share of all calls of the path. Its interval comes from the choice of the calls that were
     /// looked at; it has no width where all were.
     pub share: Estimate,
-    /// Their median, ns, compensated; `null` where they lie in too few stretches of time.
+    /// Their median, ns, compensated; `null` where they lie in too few stretches of time. Of several
+    /// runs it is the middle one of the runs' medians, with the interval of a repetition.
     pub median: Option<Estimate>,
     /// How many of those that were looked at lie in each bin of [`PathStates::edges_ns`].
     #[serde(default)]
@@ -123,4 +124,6 @@ pub enum StateFact {
     Faulted,
     /// When it began, ns after the first event.
     Time,
+    /// The run, among names, where there are several.
+    Run,
 }

@@ -95,6 +95,8 @@ pub struct State {
     pub conditions: Vec<Condition>,
     /// Indices of the samples, ascending.
     pub samples: Vec<usize>,
+    /// Those of them in the blocks that did not propose it, ascending.
+    pub confirming: Vec<usize>,
     /// Their median, in the unit of the values; `None` where the blocks give it no interval.
     pub median: Option<Estimate>,
 }
@@ -137,10 +139,11 @@ pub fn states(observed: &Observed<'_>, level: f64, unit: &str) -> Option<States>
         .map(|leaf| {
             let median = median::median(observed.values, &leaf.confirming, level, unit);
             let mut samples = leaf.proposing;
-            samples.extend(leaf.confirming);
+            samples.extend(&leaf.confirming);
             samples.sort_unstable();
             State {
                 samples,
+                confirming: leaf.confirming,
                 median,
                 conditions: leaf.conditions,
             }

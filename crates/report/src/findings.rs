@@ -63,7 +63,7 @@ fn lost(report: &Report) -> Option<(Weight, String)> {
 fn dominant(report: &Report) -> Option<(Weight, String)> {
     let whole = whole_ns(report)?;
     let mut by_name: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
-    for path in &report.paths {
+    for path in report.paths.iter().filter(|path| path.threads.is_none()) {
         let (own, paths) = by_name.entry(&path.name).or_default();
         *own += path.self_ns.unwrap_or(0.0);
         *paths += 1;
@@ -96,13 +96,17 @@ fn differing_paths(report: &Report) -> Vec<(Weight, String)> {
     let differing = |(name, mut paths): (&str, Vec<&PathReport>)| {
         paths.sort_by(|a, b| median(a).total_cmp(&median(b)));
         let (fast, slow) = (*paths.first()?, *paths.last()?);
+        if median(slow) < DIFFERS * median(fast) {
+            return None;
+        }
         let weight = paths.iter().filter_map(|path| path.share).sum();
+        let outer = |path: &PathReport| path.parent.map(|outer| outer as usize);
+        let outer_name = |at: usize| report.paths.get(at).map(|outer| &*outer.name);
+        let is_same = outer(fast).and_then(outer_name) == outer(slow).and_then(outer_name);
         let each = |path: &PathReport| {
-            let place = match path
-                .parent
-                .and_then(|outer| report.paths.get(outer as usize))
-            {
-                Some(outer) => format!("in {}", quoted(&outer.name)),
+            let place = match outer(path) {
+                Some(outer) if is_same => format!("in {}", path_name(report, outer)),
+                Some(outer) => format!("in {}", quoted(outer_name(outer).unwrap_or_default())),
                 None => "outside other spans".to_owned(),
             };
             format!("{} {place}", figures::duration(median(path)))
@@ -113,7 +117,7 @@ fn differing_paths(report: &Report) -> Vec<(Weight, String)> {
             each(fast),
             each(slow),
         );
-        (median(slow) >= DIFFERS * median(fast)).then_some((weight, text))
+        Some((weight, text))
     };
     by_name.into_iter().filter_map(differing).collect()
 }
@@ -160,7 +164,7 @@ fn taken_off(report: &Report) -> Option<(Weight, String)> {
     let whole = whole_ns(report)?;
     let time_ns = |interval: &IntervalReport| interval.taken_off.time_ns;
     let most = (report.intervals.iter())
-        .filter(|interval| report.paths.iter().any(|path| path.name == interval.name))
+        .filter(|interval| of_name(report, &interval.name).next().is_some())
         .max_by(|a, b| time_ns(a).total_cmp(&time_ns(b)))?;
     let text = format!(
         "Others had the CPU for {} during {}{}: taken off.",
@@ -202,9 +206,12 @@ fn measuring(report: &Report) -> Option<(Weight, String)> {
     }
     let whole = whole_ns(report)?;
     let is_outermost = |interval: &&IntervalReport| {
-        let mut paths = (report.paths.iter()).filter(|path| path.name == interval.name);
-        paths.next().is_some_and(|path| path.parent.is_none())
-            && paths.all(|path| path.parent.is_none())
+        let is_outer = |path: &PathReport| {
+            let outer = path.parent.and_then(|at| report.paths.get(at as usize));
+            outer.is_none_or(|outer| outer.threads.is_some())
+        };
+        let mut paths = of_name(report, &interval.name);
+        paths.next().is_some_and(is_outer) && paths.all(is_outer)
     };
     let cost: f64 = (report.intervals.iter())
         .filter(is_outermost)
@@ -234,7 +241,12 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", shorten(&clean(name), NAME_COLUMNS))
 }
 
+/// The paths of spans of that name.
+fn of_name<'a>(report: &'a Report, name: &'a str) -> impl Iterator<Item = &'a PathReport> {
+    (report.paths.iter()).filter(move |path| path.threads.is_none() && path.name == name)
+}
+
 /// A path by its names, from the outermost to the innermost.
 fn path_name(report: &Report, at: usize) -> String {
-    quoted(&report.path_name(at))
+    quoted(&report.short_name(at))
 }

@@ -98,6 +98,7 @@ fn condition(condition: &StateCondition) -> String {
     match condition.fact {
         StateFact::Thread => format!("in {}", any_of(condition, quoted)),
         StateFact::Cpu => format!("on CPU {}", any_of(condition, clean)),
+        StateFact::Run => format!("in run {}", any_of(condition, clean)),
         StateFact::After => match condition.among.as_slice() {
             [nothing] if nothing == "nothing" => "as the first in its span".to_owned(),
             _ => format!("after {}", any_of(condition, quoted)),

@@ -37,9 +37,10 @@ impl MatchContext {
             return;
         };
         let names = || {
-            let intervals = self.tree.intervals(sample.path);
+            let (role, intervals) = self.tree.names(sample.path);
+            let role = role.map(|role| self.roles.names()[role as usize].clone());
             let name = |at: u32| self.tallies[at as usize].name.clone();
-            intervals.into_iter().map(name).collect()
+            (role, intervals.into_iter().map(name).collect())
         };
         let place = watch.place(sample.path, names);
         let elapsed = match watch.explains() && place.is_some() {

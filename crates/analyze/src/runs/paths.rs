@@ -112,6 +112,7 @@ fn combined(of: &[&PathReport]) -> PathReport {
         });
     PathReport {
         name: of[0].name.clone(),
+        threads: of[0].threads,
         parent: None,
         depth: of[0].depth,
         calls: of.iter().map(|path| path.calls).sum(),

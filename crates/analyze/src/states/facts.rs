@@ -17,14 +17,25 @@ const MOST_EVENTS: usize = 16;
 /// Share of the calls that carry a number, from which that number is a fact of them.
 const CARRY: f64 = 0.99;
 
-/// What is known of the trace.
-pub(crate) struct About<'a> {
-    pub(crate) running: &'a Running,
+/// What is known of the trace of a run.
+pub(crate) struct About {
+    /// Name of the run, where there are several.
+    pub(crate) run: Option<String>,
+    pub(crate) running: Running,
     pub(crate) ns_per_tick: f64,
+    /// The time from which times count, ticks.
+    pub(crate) first: i64,
     /// Names of threads, by their numbers.
     pub(crate) roles: HashMap<i32, String>,
     /// Threads of rings.
     pub(crate) threads: HashMap<i32, i32>,
+}
+
+impl About {
+    /// When a call began, ns.
+    pub(crate) fn at_ns(&self, call: &Call) -> f64 {
+        call.start.wrapping_sub(self.first) as f64 * self.ns_per_tick
+    }
 }
 
 /// Names of threads, by their numbers.
@@ -60,22 +71,21 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// `first`: the time from which times count, ticks.
+    /// `abouts`: what is known of each run of the calls.
     pub(crate) fn new(
-        about: &About<'_>,
+        abouts: &[About],
         intervals: &[String],
         events: &[String],
         calls: &[Call],
-        first: i64,
     ) -> Self {
-        let ns = about.ns_per_tick;
+        let about = |call: &Call| &abouts[call.run];
         let mut all = Self {
             words: Vec::new(),
             facts: Vec::new(),
-            times: (calls.iter())
-                .map(|call| call.start.wrapping_sub(first) as f64 * ns)
+            times: calls.iter().map(|call| about(call).at_ns(call)).collect(),
+            values: (calls.iter())
+                .map(|call| call.ticks as f64 * about(call).ns_per_tick)
                 .collect(),
-            values: calls.iter().map(|call| call.ticks as f64 * ns).collect(),
         };
         // What the program does comes before what happens to it: of two facts that always come
         // together the first is named.
@@ -91,17 +101,24 @@ impl Facts {
         });
         all.whether(StateFact::Faulted, None, calls, |call| call.is_faulted);
         all.whether(StateFact::Resumed, None, calls, |call| call.is_resumed);
-        let About { roles, threads, .. } = about;
-        all.beside(about, calls);
+        all.beside(abouts, calls);
+        let are_several = abouts.len() > 1;
         all.among(StateFact::Thread, calls, |call| {
+            let About { roles, threads, .. } = about(call);
             let tid = threads.get(&call.ring)?;
-            let name = roles.get(tid).cloned();
-            Some(name.unwrap_or_else(|| format!("thread {tid}")))
+            Some(match roles.get(tid) {
+                Some(name) => name.clone(),
+                // Each run has other numbers.
+                None if are_several => "a thread without a name".to_owned(),
+                None => format!("thread {tid}"),
+            })
         });
         all.among(StateFact::Cpu, calls, |call| {
-            let cpu = about.running.cpu(*threads.get(&call.ring)?, call.start)?;
-            Some(cpu.to_string())
+            let about = about(call);
+            let tid = about.threads.get(&call.ring)?;
+            Some(about.running.cpu(*tid, call.start)?.to_string())
         });
+        all.among(StateFact::Run, calls, |call| about(call).run.clone());
         all
     }
 
@@ -119,6 +136,11 @@ impl Facts {
             times: numbers(&self.times),
             values: numbers(&self.values),
         }
+    }
+
+    /// How long the call with that index took, ns.
+    pub(crate) fn value(&self, call: usize) -> f64 {
+        self.values[call]
     }
 
     pub(crate) fn observed(&self, step: f64) -> Observed<'_> {
@@ -216,18 +238,22 @@ impl Facts {
     }
 
     /// Which threads ran beside a call, by their names.
-    fn beside(&mut self, about: &About<'_>, calls: &[Call]) {
-        let About { roles, threads, .. } = about;
-        let mut by_role: BTreeMap<&String, Vec<i32>> = BTreeMap::new();
-        for tid in about.running.threads().take(MOST_THREADS) {
-            if let Some(role) = roles.get(&tid) {
-                by_role.entry(role).or_default().push(tid);
+    fn beside(&mut self, abouts: &[About], calls: &[Call]) {
+        let mut by_role: BTreeMap<&String, Vec<(usize, i32)>> = BTreeMap::new();
+        for (run, about) in abouts.iter().enumerate() {
+            for tid in about.running.threads().take(MOST_THREADS) {
+                if let Some(role) = about.roles.get(&tid) {
+                    by_role.entry(role).or_default().push((run, tid));
+                }
             }
         }
-        for (role, tids) in by_role {
+        for (role, threads) in by_role {
             self.whether(StateFact::Beside, Some(role), calls, |call| {
-                let own = threads.get(&call.ring);
-                (tids.iter())
+                let about = &abouts[call.run];
+                let own = about.threads.get(&call.ring);
+                let of_run = threads.iter().filter(|(run, _)| *run == call.run);
+                of_run
+                    .map(|(_, tid)| tid)
                     .any(|tid| Some(tid) != own && about.running.cpu(*tid, call.start).is_some())
             });
         }

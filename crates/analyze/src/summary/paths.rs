@@ -6,17 +6,21 @@ use undertick_units::{Estimate, Interval};
 
 use crate::tree::{Figures, Node, Tree};
 
+/// What paths are made of.
+pub(super) struct Found<'a> {
+    pub(super) tree: &'a Tree,
+    /// The report of each interval, by its index in the tree.
+    pub(super) intervals: &'a [IntervalReport],
+    pub(super) ns_per_tick: f64,
+    pub(super) knows_switches: bool,
+}
+
 /// The paths of a tree, each after the one around it, the longest first among its siblings.
-/// `intervals`: the report of each interval, by its index in the tree.
-pub(super) fn paths(
-    tree: &Tree,
-    intervals: &[IntervalReport],
-    ns_per_tick: f64,
-    knows_switches: bool,
-) -> Vec<PathReport> {
-    let nodes = tree.nodes();
-    let names = Names::new(tree, intervals, ns_per_tick);
-    let totals: Vec<Option<f64>> = nodes.iter().map(|node| names.total_ns(node)).collect();
+/// `roles`: the name of each role, and the number of its threads.
+pub(super) fn paths(found: &Found<'_>, roles: &[(&str, u32)]) -> Vec<PathReport> {
+    let nodes = found.tree.nodes();
+    let names = Names::new(found);
+    let mut totals: Vec<Option<f64>> = nodes.iter().map(|node| names.total_ns(node)).collect();
     // Recursive calls go to the node that theirs are aliases of.
     let mut all: Vec<Figures> = nodes.iter().map(|node| node.figures.clone()).collect();
     let mut own: Vec<Option<f64>> = totals.clone();
@@ -36,6 +40,20 @@ pub(super) fn paths(
             inside[node.parent as usize].push(at);
         }
     }
+    // Each role is the node of its number, and without spans it is none.
+    let with_spans: Vec<usize> = (0..roles.len())
+        .filter(|&role| !inside[role + 1].is_empty())
+        .collect();
+    match with_spans[..] {
+        [] => {}
+        [only] => inside[0] = std::mem::take(&mut inside[only + 1]),
+        _ => {
+            for &role in &with_spans {
+                totals[role] = inside[role + 1].iter().map(|&at| totals[at]).sum();
+            }
+            inside[0] = with_spans;
+        }
+    }
     let order = |&at: &usize| (totals[at].unwrap_or(0.0), nodes[at].figures.calls);
     for siblings in &mut inside {
         siblings.sort_by(|a, b| {
@@ -48,31 +66,92 @@ pub(super) fn paths(
     // Nodes to visit, with the index of the path around each and their depth.
     let mut open: Vec<(usize, Option<u32>, u32)> =
         inside[0].iter().rev().map(|&at| (at, None, 0)).collect();
-    let mut paths = Vec::new();
+    let mut paths: Vec<PathReport> = Vec::new();
     while let Some((at, parent, depth)) = open.pop() {
         let (node, total) = (&nodes[at], totals[at]);
         let here = paths.len() as u32;
         let children = &inside[at + 1];
         open.extend(children.iter().rev().map(|&at| (at, Some(here), depth + 1)));
-        paths.push(PathReport {
-            name: intervals[node.interval as usize].name.clone(),
-            parent,
-            depth,
-            calls: all[at].calls,
-            recursive_calls: all[at].calls - node.figures.calls,
-            total: names.total(node, total),
-            self_ns: own[at],
-            off_cpu_ns: (knows_switches)
-                .then_some(node.figures.off_cpu_ticks as f64 * ns_per_tick)
-                .zip(total)
-                .map(|(off, total)| off.min(total)),
-            share: total
-                .zip(whole.filter(|whole| *whole > 0.0))
-                .map(|(a, b)| a / b),
-            ..names.of_samples(node.interval as usize, &all[at])
+        let share = total
+            .zip(whole.filter(|whole| *whole > 0.0))
+            .map(|(a, b)| a / b);
+        paths.push(match node.interval() {
+            Some(interval) => PathReport {
+                parent,
+                depth,
+                share,
+                calls: all[at].calls,
+                recursive_calls: all[at].calls - node.figures.calls,
+                total: names.total(node, total),
+                self_ns: own[at],
+                off_cpu_ns: (found.knows_switches)
+                    .then_some(node.figures.off_cpu_ticks as f64 * found.ns_per_tick)
+                    .zip(total)
+                    .map(|(off, total)| off.min(total)),
+                ..names.of_samples(interval as usize, &all[at])
+            },
+            None => PathReport {
+                share,
+                threads: Some(roles[at].1),
+                ..empty(roles[at].0)
+            },
         });
     }
+    add_up(&mut paths);
     paths
+}
+
+/// Gives each role the sums of its outermost spans.
+fn add_up(paths: &mut [PathReport]) {
+    for at in 0..paths.len() {
+        if paths[at].threads.is_none() {
+            continue;
+        }
+        let inside: Vec<&PathReport> = (paths.iter())
+            .filter(|path| path.parent == Some(at as u32))
+            .collect();
+        let totals: Option<Vec<&Estimate>> =
+            inside.iter().map(|path| path.total.as_ref()).collect();
+        let off_cpu_ns = inside.iter().map(|path| path.off_cpu_ns).sum();
+        let total = totals.and_then(|of| sum(&of));
+        (paths[at].total, paths[at].off_cpu_ns) = (total, off_cpu_ns);
+    }
+}
+
+/// The sum of totals, all of which are wrong in the same direction.
+fn sum(of: &[&Estimate]) -> Option<Estimate> {
+    let bound = |bound: fn(&Interval) -> Option<f64>| -> Option<f64> {
+        of.iter().map(|total| bound(&total.interval)).sum()
+    };
+    Some(Estimate {
+        value: of.iter().map(|total| total.value).sum(),
+        interval: Interval {
+            lo: bound(|interval| interval.lo),
+            hi: bound(|interval| interval.hi),
+        },
+        n: of.iter().map(|total| total.n).sum(),
+        n_effective: of.iter().map(|total| total.n_effective).sum(),
+        ..(*of.first()?).clone()
+    })
+}
+
+/// A path of which nothing is known yet.
+fn empty(name: &str) -> PathReport {
+    PathReport {
+        name: name.to_owned(),
+        threads: None,
+        parent: None,
+        depth: 0,
+        calls: 0,
+        recursive_calls: 0,
+        total: None,
+        self_ns: None,
+        off_cpu_ns: None,
+        share: None,
+        median_ns: None,
+        p99_ns: None,
+        max_ns: None,
+    }
 }
 
 /// What the intervals know of their nodes.
@@ -88,16 +167,25 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(tree: &Tree, intervals: &'a [IntervalReport], ns_per_tick: f64) -> Self {
+    fn new(found: &Found<'a>) -> Self {
+        let Found {
+            tree,
+            intervals,
+            ns_per_tick,
+            ..
+        } = *found;
         let mut sums: Vec<(u64, i128)> = (0..intervals.len())
             .map(|at| tree.beyond(at as u32))
             .collect();
         let mut nodes = vec![0; intervals.len()];
         for (node, at) in tree.nodes().iter().zip(1..) {
-            let (calls, ticks) = &mut sums[node.interval as usize];
+            let Some(interval) = node.interval() else {
+                continue;
+            };
+            let (calls, ticks) = &mut sums[interval as usize];
             *calls += node.figures.calls;
             *ticks += node.figures.ticks;
-            nodes[node.interval as usize] += u32::from(node.alias_of == at);
+            nodes[interval as usize] += u32::from(node.alias_of == at);
         }
         let beyond_ticks_ns = (sums.iter().zip(intervals))
             .map(|(&(calls, ticks), interval)| {
@@ -115,13 +203,13 @@ impl<'a> Names<'a> {
 
     fn total_ns(&self, node: &Node) -> Option<f64> {
         let calls = node.figures.calls as f64;
-        let beyond = self.beyond_ticks_ns[node.interval as usize]?;
+        let beyond = self.beyond_ticks_ns[node.interval()? as usize]?;
         Some(node.figures.ticks as f64 * self.ns_per_tick + calls * beyond)
     }
 
     /// The total with the interval that the clock and the cost of recording give each call.
     fn total(&self, node: &Node, total_ns: Option<f64>) -> Option<Estimate> {
-        let interval = &self.intervals[node.interval as usize];
+        let interval = &self.intervals[node.interval()? as usize];
         let outer = node.figures.calls;
         let each = (interval.of_this_run.as_ref())
             .and_then(|own| own.mean.as_ref())
@@ -164,18 +252,10 @@ impl<'a> Names<'a> {
             }
         };
         PathReport {
-            name: String::new(),
-            parent: None,
-            depth: 0,
-            calls: 0,
-            recursive_calls: 0,
-            total: None,
-            self_ns: None,
-            off_cpu_ns: None,
-            share: None,
             median_ns,
             p99_ns,
             max_ns,
+            ..empty(&interval.name)
         }
     }
 }

@@ -4,7 +4,12 @@ fn calls(tree: &Tree) -> Vec<(u32, u32, u64, i128)> {
     (tree.nodes().iter())
         .map(|node| {
             let figures = &node.figures;
-            (node.parent, node.interval, figures.calls, figures.ticks)
+            (
+                node.parent,
+                node.interval().unwrap(),
+                figures.calls,
+                figures.ticks,
+            )
         })
         .collect()
 }

@@ -15,6 +15,7 @@ use super::{Options, rows};
 #[derive(Default)]
 struct Node<'a> {
     name: &'a str,
+    is_role: bool,
     parent: Option<usize>,
     depth: u32,
     inside: Vec<usize>,
@@ -39,7 +40,12 @@ pub(super) fn changes(
     {
         return Vec::new();
     }
-    let nodes = merged(&sides);
+    // Roles are no way to tell paths apart where a side has none.
+    let has_roles = |runs: &Vec<RunPaths<'_>>| {
+        runs.iter()
+            .any(|(_, paths)| paths.iter().any(|path| path.is_role))
+    };
+    let nodes = merged(&sides, sides.iter().all(has_roles));
     let order = outer_first(&nodes);
     let are_sets = matches!((a, b), (Input::Runs(_), Input::Runs(_)));
     let found: Vec<Option<Figure>> = (order.iter())
@@ -85,18 +91,23 @@ fn runs(of: &Input) -> Vec<RunPaths<'_>> {
 }
 
 /// Paths of the same names in the same places are one.
-fn merged<'a>(sides: &[Vec<RunPaths<'a>>; 2]) -> Vec<Node<'a>> {
+fn merged<'a>(sides: &[Vec<RunPaths<'a>>; 2], with_roles: bool) -> Vec<Node<'a>> {
     let mut nodes: Vec<Node<'a>> = Vec::new();
     let mut places: HashMap<(Option<usize>, &str), usize> = HashMap::new();
     for (which, runs) in sides.iter().enumerate() {
         for (run, paths) in runs {
-            let mut here: Vec<usize> = Vec::with_capacity(paths.len());
+            let mut here: Vec<Option<usize>> = Vec::with_capacity(paths.len());
             for path in *paths {
-                let parent = path.parent.and_then(|parent| here.get(parent)).copied();
+                if path.is_role && !with_roles {
+                    here.push(None);
+                    continue;
+                }
+                let parent = path.parent.and_then(|parent| *here.get(parent)?);
                 let at = *places.entry((parent, &path.name)).or_insert_with(|| {
                     let depth = parent.map_or(0, |parent: usize| nodes[parent].depth + 1);
                     nodes.push(Node {
                         name: &path.name,
+                        is_role: path.is_role,
                         parent,
                         depth,
                         ..Node::default()
@@ -108,7 +119,7 @@ fn merged<'a>(sides: &[Vec<RunPaths<'a>>; 2]) -> Vec<Node<'a>> {
                     nodes.len() - 1
                 });
                 nodes[at].sides[which].push((run, path));
-                here.push(at);
+                here.push(Some(at));
             }
         }
     }
@@ -194,6 +205,7 @@ fn words(node: &Node<'_>, row: Option<&Row>, are_sets: bool) -> String {
             "cannot tell from one run: several paths have this name".to_owned()
         }
         Some(row) => row.words.clone(),
+        None if node.is_role => "threads".to_owned(),
         None => "not compared".to_owned(),
     }
 }

@@ -13,19 +13,23 @@ use super::*;
 /// call with half its interval.
 type Given<'a> = (&'a str, f64, f64, f64, f64, Option<f64>);
 
+/// Begins the name of a role.
+const ROLE: &str = "role ";
+
 fn paths(given: &[Given<'_>]) -> Vec<PathFigure> {
     let place = |id: &str| given.iter().position(|of| of.0 == id);
     let name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_owned();
     (given.iter())
         .map(|&(id, calls, total, own, call, half)| PathFigure {
-            name: name(id),
+            name: name(id).replace(ROLE, ""),
+            is_role: name(id).starts_with(ROLE),
             parent: id.rsplit_once('/').and_then(|(around, _)| place(around)),
             shares_name: given.iter().filter(|of| name(of.0) == name(id)).count() > 1,
             side: PathSide {
                 calls,
                 total_ns: Some(total),
                 self_ns: Some(own),
-                call_ns: Some(call),
+                call_ns: (!name(id).starts_with(ROLE)).then_some(call),
             },
             typical: half.map(|half| estimate(call, half)),
         })
@@ -127,6 +131,38 @@ fn paths_of_both_are_one_tree() {
     );
     assert_eq!((side(found[3].b), side(found[4].a)), (None, None));
     assert!((work.ratio.as_ref().unwrap().value - 1.3).abs() < 1e-9);
+}
+
+/// A role is compared in no time of a call; where a side has none, they are left out.
+#[test]
+fn roles_are_no_spans() {
+    let threads = [
+        ("role io", 0.0, 500.0, 0.0, 0.0, None),
+        ("role io/read", 5.0, 500.0, 500.0, 100.0, Some(1.0)),
+        ("role worker", 0.0, 100.0, 0.0, 0.0, None),
+        ("role worker/add", 10.0, 100.0, 100.0, 10.0, Some(0.1)),
+    ];
+    let without = [
+        ("read", 5.0, 500.0, 500.0, 130.0, Some(1.0)),
+        ("add", 10.0, 100.0, 100.0, 10.0, Some(0.1)),
+    ];
+    let said = |a: &[Given<'_>], b: &[Given<'_>]| -> Vec<(String, u32, String)> {
+        let found = compared(one("a", a), one("b", b)).paths;
+        (found.into_iter())
+            .map(|path| (path.name, path.depth, path.words))
+            .collect()
+    };
+    let alike = said(&threads, &threads);
+    let roles: Vec<_> = alike
+        .iter()
+        .filter(|(.., words)| words == "threads")
+        .collect();
+    assert_eq!(roles.len(), 2, "{alike:?}");
+    assert_eq!((&*alike[0].0, alike[0].1, alike[1].1), ("io", 0, 1));
+    let mixed = said(&threads, &without);
+    assert_eq!(mixed.len(), 2, "{mixed:?}");
+    assert_eq!((&*mixed[0].0, mixed[0].1), ("read", 0));
+    assert_eq!(mixed[0].2, "slower by 30.0 %");
 }
 
 #[test]

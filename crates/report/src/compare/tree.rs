@@ -58,8 +58,10 @@ impl PathChange {
 /// A path of one report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathFigure {
-    /// Name of its innermost span.
+    /// Name of its innermost span, or of the role.
     pub name: String,
+    /// Whether it is a role of threads.
+    pub is_role: bool,
     /// Index of the path around it, which comes before.
     pub parent: Option<usize>,
     /// Whether other paths have the same name, too.
@@ -84,7 +86,7 @@ impl PathFigure {
 /// The paths of a report.
 pub(super) fn paths(report: &Report) -> Vec<PathFigure> {
     let mut same: HashMap<&str, usize> = HashMap::new();
-    for path in &report.paths {
+    for path in report.paths.iter().filter(|path| path.threads.is_none()) {
         *same.entry(&path.name).or_default() += 1;
     }
     let is_alone = |name: &str| same.get(name) == Some(&1);
@@ -94,9 +96,14 @@ pub(super) fn paths(report: &Report) -> Vec<PathFigure> {
         .collect();
     (report.paths.iter())
         .map(|path| {
-            let typical = estimates.remove(path.name.as_str());
+            let is_role = path.threads.is_some();
+            let typical = match is_role {
+                true => None,
+                false => estimates.remove(path.name.as_str()),
+            };
             PathFigure {
                 name: path.name.clone(),
+                is_role,
                 parent: path.parent.map(|parent| parent as usize),
                 shares_name: !is_alone(&path.name),
                 side: PathSide {

@@ -7,6 +7,7 @@ use undertick_document::{PathReport, Report, figures};
 use super::states;
 use crate::escape::Text;
 use crate::findings;
+use crate::remarks::path_label;
 use crate::table::html::{plain, with_micro};
 use crate::table::{Cell, Columns};
 
@@ -67,13 +68,13 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
     }
     states::write(page, report)?;
     page.push_str(
-        "<p class=\"hint\">Of this recording: spans by the spans around them, in all threads together; \
-         self is the time in no span inside.</p>\n",
+        "<p class=\"hint\">Of this recording: spans by the spans around them, in all threads of a name \
+         together; self is the time in no span inside.</p>\n",
     );
     icicle(page, "", "");
     let shown = &report.paths[..report.paths.len().min(MOST_ROWS)];
     let names: Vec<String> = (shown.iter())
-        .map(|path| indented(&path.name, path.depth))
+        .map(|path| indented(&path_label(path), path.depth))
         .collect();
     let rows = names.iter().map(String::as_str).zip(shown);
     plain(page, &columns(), rows)?;
@@ -84,8 +85,9 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
 fn columns<'a>() -> Columns<'a, Row<'a>> {
     Columns::new()
         .page("span", |(name, _): Row<'a>| Cell::Name(name))
-        .page("calls, share of the time", |(_, path)| {
-            Cell::Part(path.calls, path.share.unwrap_or(0.0))
+        .page("calls, share of the time", |(_, path)| match path.threads {
+            Some(_) => Cell::share(path.share.unwrap_or(0.0)),
+            None => Cell::Part(path.calls, path.share.unwrap_or(0.0)),
         })
         .page("total", |(_, path)| Cell::estimate(path.total.as_ref()))
         .page("self", |(_, path)| Cell::duration(path.self_ns))

@@ -149,6 +149,67 @@ fn the_tree_shows_what_lies_in_what() {
     assert_eq!(rows[4][..5], ["`-", "parse", "2.0", "%", "20.0"]);
 }
 
+/// The same in three threads that have one name, and one of another.
+#[test]
+fn roles_are_the_roots_of_the_tree() {
+    let mut report = two_callers();
+    for path in &mut report.paths {
+        path.parent = Some(path.parent.map_or(0, |outer| outer + 1));
+        path.depth += 1;
+    }
+    let role = |name, total: f64, threads| PathReport {
+        threads: Some(threads),
+        self_ns: None,
+        median_ns: None,
+        p99_ns: None,
+        max_ns: None,
+        ..path((name, None), [total, 0.0], 0, 0.0)
+    };
+    report.paths.insert(0, role("worker", 1000.0, 3));
+    report.paths.push(role("flusher", 500.0, 1));
+    report
+        .paths
+        .push(path(("flush", Some(5)), [500.0, 500.0], 70, 7000.0));
+    report.paths[6].depth = 1;
+    let text = overview(&report, Spans::Tree, 100);
+    let rows: Vec<&str> = (text.lines().skip_while(|line| !line.starts_with("span")))
+        .take(8)
+        .collect();
+    let words = |at: usize| -> Vec<&str> { rows[at].split_whitespace().collect() };
+    assert!(rows[1].starts_with("worker (3 threads)"), "{text}");
+    assert_eq!(
+        words(1)[3..],
+        ["100", "%", "1.00", "s", "-", "-", "-", "-", "-", "-"]
+    );
+    assert!(
+        rows[2].starts_with("|- get") && rows[3].starts_with("|  `- parse"),
+        "{text}"
+    );
+    assert_eq!(words(6)[..3], ["flusher", "50", "%"]);
+    assert!(rows[7].starts_with("`- flush"), "{text}");
+    // A role is no span that takes time or that others lie in.
+    assert!(
+        text.contains("\"parse\" takes 19.0 us in \"put\" and 390 us in \"get\""),
+        "{text}"
+    );
+    assert_eq!(report.short_name(3), "put");
+    // Of two roles with the same path it says which.
+    report.paths[6].name = "get".to_owned();
+    report.paths[6].median_ns = Some(5e6);
+    report.paths[6].self_ns = Some(100e6);
+    let text = overview(&report, Spans::Tree, 100);
+    assert!(
+        text.contains("\"get\" takes 590 us in \"worker\" and 5.00 ms in \"flusher\""),
+        "{text}"
+    );
+    assert_eq!(
+        (report.short_name(1), report.short_name(2)),
+        ("worker/get".to_owned(), "get/parse".to_owned())
+    );
+    assert_eq!(report.paths_named("get/parse"), [2]);
+    assert_eq!(report.paths_named("get").len(), 2);
+}
+
 #[test]
 fn findings_come_by_their_weight() {
     let mut report = two_callers();

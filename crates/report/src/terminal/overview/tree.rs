@@ -4,6 +4,7 @@ use undertick_document::{IntervalReport, PathReport, Report, figures};
 use undertick_units::Estimate;
 
 use super::Spans;
+use crate::remarks;
 use crate::text::{clean, columns as width, shorten};
 
 /// Fewest columns for a name.
@@ -108,13 +109,14 @@ fn row_of_path(path: &PathReport, branch: &str) -> Row {
         0 => "",
         _ => " (recursive)",
     };
+    let calls = path.threads.is_none().then_some(path.calls);
     row(
-        format!("{branch}{}{recursive}", clean(&path.name)),
+        format!("{branch}{}{recursive}", remarks::path_label(path)),
         [
             path.share.map(figures::per_cent),
             sum(path.total.as_ref().map(|total| total.value)),
             sum(path.self_ns),
-            Some(figures::short_count(path.calls)),
+            calls.map(figures::short_count),
             each(path.mean_ns()),
             each(path.median_ns),
             each(path.p99_ns),

@@ -305,6 +305,7 @@ pub fn paths(intervals: &[IntervalReport]) -> Vec<PathReport> {
         let total_ns = 1.8e9 / 3_f64.powi(depth as i32) + 1e3;
         paths.push(PathReport {
             name: interval.name.clone(),
+            threads: None,
             parent,
             depth,
             calls: interval.count,
