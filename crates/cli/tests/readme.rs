@@ -28,10 +28,13 @@ fn block(name: &str, language: &str) -> String {
     after.split("```").next().unwrap().to_owned()
 }
 
-/// What the README shows of a first screen: all but its last two sentences.
+/// What the README shows of a first screen: the table, and what dominates.
 fn shown(screen: &str) -> String {
-    let end = screen.find("\nOf this recording").unwrap_or(screen.len());
-    format!("{}\n", screen[..end].trim_end())
+    let (table, rest) = screen.split_once("\n\n\"").unwrap_or((screen, ""));
+    let first = rest.lines().next().unwrap_or_default();
+    let is_row = |line: &&str| !line.starts_with("...") && !line.starts_with("events:");
+    let rows: Vec<&str> = table.lines().filter(is_row).collect();
+    format!("{}\n\n\"{first}\n", rows.join("\n"))
 }
 
 /// The names in the table of a screen, without the number of a role's threads.
@@ -49,6 +52,7 @@ fn names(screen: &str) -> BTreeSet<String> {
 pub fn has_the_screen(screen: &str, report: &serde_json::Value) {
     if std::env::var_os(WRITE).is_some() {
         let text = fs::read_to_string(document("README.md")).unwrap();
+        assert!(screen.contains("\" takes most:"), "{screen}");
         let written = text.replace(&block("README.md", "text"), &shown(screen));
         fs::write(document("README.md"), written).unwrap();
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use undertick_document::{IntervalReport, PathReport, PathStates, Report, figures};
 
+use crate::remarks::number_of;
 use crate::states::sentence;
 use crate::text::{clean, shorten};
 
@@ -235,6 +236,17 @@ pub(crate) fn whole_ns(report: &Report) -> Option<f64> {
         .map(|total| total.value)
         .sum();
     (sum > 0.0).then_some(sum)
+}
+
+/// The name of a path; that of a role with the number of its threads.
+pub(crate) fn path_label(path: &PathReport) -> String {
+    let name = clean(&path.name);
+    match path.threads {
+        Some(threads) if threads != 1 => {
+            format!("{name} ({})", number_of(u64::from(threads), "thread"))
+        }
+        _ => name,
+    }
 }
 
 fn quoted(name: &str) -> String {

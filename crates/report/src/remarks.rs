@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use undertick_document::figures::{self, figure};
 use undertick_document::{
-    ClockSummary, IntervalReport, Mode, PathReport, Reads, Report, Sampled, Scope, TraceSummary,
+    ClockSummary, IntervalReport, Mode, Reads, Report, Sampled, Scope, TraceSummary,
 };
 
 use crate::text::clean;
@@ -18,17 +18,6 @@ pub(crate) fn number_of(n: u64, what: &str) -> String {
         (_, false) => "s",
     };
     format!("{} {what}{plural}", figures::count(n))
-}
-
-/// The name of a path; that of a role with the number of its threads.
-pub(crate) fn path_label(path: &PathReport) -> String {
-    let name = clean(&path.name);
-    match path.threads {
-        Some(threads) if threads != 1 => {
-            format!("{name} ({})", number_of(u64::from(threads), "thread"))
-        }
-        _ => name,
-    }
 }
 
 /// Ticks of a clock's step as text; the step need not be a whole number.

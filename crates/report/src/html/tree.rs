@@ -6,8 +6,7 @@ use undertick_document::{PathReport, Report, figures};
 
 use super::states;
 use crate::escape::Text;
-use crate::findings;
-use crate::remarks::path_label;
+use crate::findings::{self, path_label};
 use crate::table::html::{plain, with_micro};
 use crate::table::{Cell, Columns};
 

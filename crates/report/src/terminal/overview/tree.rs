@@ -4,7 +4,7 @@ use undertick_document::{IntervalReport, PathReport, Report, figures};
 use undertick_units::Estimate;
 
 use super::Spans;
-use crate::remarks;
+use crate::findings::path_label;
 use crate::text::{clean, columns as width, shorten};
 
 /// Fewest columns for a name.
@@ -111,7 +111,7 @@ fn row_of_path(path: &PathReport, branch: &str) -> Row {
     };
     let calls = path.threads.is_none().then_some(path.calls);
     row(
-        format!("{branch}{}{recursive}", remarks::path_label(path)),
+        format!("{branch}{}{recursive}", path_label(path)),
         [
             path.share.map(figures::per_cent),
             sum(path.total.as_ref().map(|total| total.value)),
