@@ -32,15 +32,22 @@ fn block(name: &str, language: &str) -> String {
 fn shown(screen: &str) -> String {
     let (table, rest) = screen.split_once("\n\n\"").unwrap_or((screen, ""));
     let first = rest.lines().next().unwrap_or_default();
-    let is_row = |line: &&str| !line.starts_with("...") && !line.starts_with("events:");
     let rows: Vec<&str> = table.lines().filter(is_row).collect();
     format!("{}\n\n\"{first}\n", rows.join("\n"))
+}
+
+/// Whether a line above the findings is a row of the table, or above it.
+fn is_row(line: &&str) -> bool {
+    !line.starts_with("...") && !line.starts_with("events:")
 }
 
 /// The names in the table of a screen, without the number of a role's threads.
 fn names(screen: &str) -> BTreeSet<String> {
     let lines = screen.lines().skip_while(|line| !line.starts_with("span "));
-    let rows = lines.skip(1).take_while(|line| !line.is_empty());
+    let rows = lines
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(is_row);
     rows.map(|line| line.trim_start_matches(['|', '`', '-', ' ']))
         .filter_map(|line| line.split("  ").next()?.split(" (").next())
         .map(str::to_owned)
