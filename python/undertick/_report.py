@@ -189,8 +189,8 @@ class Report(Mapping[str, Any]):
     def states(self, path: str | None = None) -> Batches:
         """Returns what tells the short calls of a path from the long ones, one row for each state.
 
-        ``path`` is a path as in :meth:`tree` or the end of one, e.g. ``"lookup/step"``; without it, all paths of which
-        something is known. A path without rows has none: nothing that was known of its calls tells
+        ``path`` is a path as in :meth:`tree` or the end of one, e.g. ``"lookup/step"``; without it,
+        all paths of which something is known. A path without rows has none: nothing that was known of its calls tells
         them apart. Columns ``path``, ``state`` (a number, 0 has most calls), ``conditions`` (what is true of
         its calls, in words), ``share`` of the calls with ``share_lo`` and ``share_hi``, ``median_ns``
         with ``median_lo_ns`` and ``median_hi_ns`` (null where unknown), ``looked_at`` (calls),

@@ -28,7 +28,7 @@ pub struct Explanation {
 /// The slowest calls of one path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExplainedPath {
-    /// Names of its spans, from the outermost on.
+    /// Names of its spans, from the outermost on; before them that of its role, if there are several.
     pub path: Vec<String>,
     /// Number of its calls.
     pub calls: u64,

@@ -29,7 +29,7 @@ pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> MatchedFigures {
         only_in_b: lonely(&ids_b, &ids_a),
         warnings: Vec::new(),
     };
-    let mut incomplete = Vec::new();
+    let (mut incomplete, mut below_cost) = (Vec::new(), Vec::new());
     for id in ids_a.iter().filter(|id| of_b.contains(id)) {
         let (in_a, in_b) = (RunValues::find(&a.runs, id), RunValues::find(&b.runs, id));
         let (Some(in_a), Some(in_b)) = (in_a, in_b) else {
@@ -42,9 +42,14 @@ pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> MatchedFigures {
         if in_a.values.len() < a.runs.len() || in_b.values.len() < b.runs.len() {
             incomplete.push(id.clone());
         }
+        if in_a.is_below_cost() || in_b.is_below_cost() {
+            below_cost.push(id.clone());
+            continue;
+        }
         (found.figures).extend(figure(in_a, in_b, are_paired, options));
     }
     (found.warnings).extend(not_in_all(&incomplete));
+    (found.warnings).extend(shorter_than_known(&below_cost));
     (found.warnings).extend(too_few(&found, options.level));
     found
 }
@@ -81,6 +86,13 @@ impl<'a> RunValues<'a> {
         })
     }
 
+    /// Whether more is subtracted for recording than was measured, in most runs: how much it took is
+    /// not known, and twice of that is nothing either.
+    fn is_below_cost(&self) -> bool {
+        let below = self.values.values().filter(|value| **value < 0.0).count();
+        self.metric.estimate.unit == "ns" && 2 * below >= self.values.len()
+    }
+
     fn all(&self) -> Vec<f64> {
         self.values.values().copied().collect()
     }
@@ -95,13 +107,17 @@ impl<'a> RunValues<'a> {
     }
 }
 
-/// Compares a figure of two sets; `None` where they have too few runs in common.
+/// Compares a figure of two sets; `None` where they have too few runs in common, or one is
+/// shorter than the cost of recording is known.
 pub(super) fn figure(
     a: RunValues<'_>,
     b: RunValues<'_>,
     are_paired: bool,
     options: &Options,
 ) -> Option<Figure> {
+    if a.is_below_cost() || b.is_below_cost() {
+        return None;
+    }
     let (of_a, of_b) = match are_paired {
         true => (a.of_rounds(&b), b.of_rounds(&a)),
         false => (a.all(), b.all()),
@@ -135,21 +151,33 @@ pub(super) fn figure(
 }
 
 fn not_in_all(ids: &[String]) -> Option<Warning> {
-    if ids.is_empty() {
-        return None;
-    }
+    Some(Warning {
+        code: "not_in_all_runs".to_owned(),
+        text: format!(
+            "not in every run, so fewer runs stand behind it: {}",
+            listed(ids)?
+        ),
+    })
+}
+
+fn shorter_than_known(ids: &[String]) -> Option<Warning> {
+    Some(Warning {
+        code: "below_cost".to_owned(),
+        text: format!(
+            "shorter than the cost of recording is known, so not compared: {}",
+            listed(ids)?
+        ),
+    })
+}
+
+/// The first of these names, and how many more there are; `None` without any.
+fn listed(ids: &[String]) -> Option<String> {
     let named: Vec<&str> = ids.iter().take(MOST_NAMED).map(String::as_str).collect();
     let more = match ids.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
-    Some(Warning {
-        code: "not_in_all_runs".to_owned(),
-        text: format!(
-            "not in every run, so fewer runs stand behind it: {}{more}",
-            named.join(", ")
-        ),
-    })
+    (!ids.is_empty()).then(|| format!("{}{more}", named.join(", ")))
 }
 
 /// Warns that with few runs no figure among many can be called different.

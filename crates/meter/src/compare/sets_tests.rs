@@ -287,6 +287,37 @@ fn what_is_missing_is_left_out() {
     assert!(code("few_runs").is_none(), "{:?}", found.warnings);
 }
 
+/// Of a function of a nanosecond as much may be subtracted as it took: that is no duration below 0.
+#[test]
+fn what_is_shorter_than_its_cost_is_not_compared() {
+    let rounds = of_rounds();
+    let (a, b) = programs(5, 9, 1.0, 0.0, rounds.path());
+    let (Input::Runs(a), Input::Runs(mut b)) = (a, b) else {
+        panic!("sets");
+    };
+    for (run, at) in b.runs.iter_mut().zip(0..) {
+        run.metrics[2].estimate.value = if at < 4 { 3.0 } else { -2.0 };
+        run.metrics[3].estimate.value = if at < 5 { 3.0 } else { -2.0 };
+    }
+    let found = compare_as(Input::Runs(a), Input::Runs(b), &Options::at_level(0.95)).unwrap();
+    let names: Vec<&str> = found.rows.iter().map(|row| row.name.as_str()).collect();
+    assert!(
+        !names.contains(&"run") && names.contains(&"send"),
+        "{names:?}"
+    );
+    let warning = found
+        .warnings
+        .iter()
+        .find(|w| w.code == "below_cost")
+        .unwrap();
+    assert!(
+        warning.text.ends_with("not compared: run"),
+        "{}",
+        warning.text
+    );
+    assert!(found.rows.iter().all(|row| row.b.value > 0.0));
+}
+
 #[test]
 fn few_runs_are_named_and_other_kinds_refused() {
     let rounds = of_rounds();

@@ -189,7 +189,7 @@ fn mean(of: &[(&str, &PathFigure)], runs: f64, middle: Option<f64>) -> PathSide 
         calls: sides().map(|side| side.calls).sum::<f64>() / runs,
         total_ns: sum(|side| side.total_ns).map(|sum| sum / runs),
         self_ns: sum(|side| side.self_ns).map(|sum| sum / runs),
-        call_ns: middle.or_else(|| sides().next()?.call_ns),
+        call_ns: middle.or_else(|| sides().next()?.call_ns.filter(|ns| *ns >= 0.0)),
     }
 }
 
