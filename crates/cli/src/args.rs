@@ -32,6 +32,7 @@ pub enum Command {
     Calibrate(crate::calibrate::Calibrate),
     Estimate(crate::estimate::Estimate),
     Clock(crate::clock::Clock),
+    Doctor(crate::doctor::Doctor),
     Sample(crate::sample::Sample),
     Snapshot(crate::snapshot::Snapshot),
     Slow(crate::slow::Slow),

@@ -18,6 +18,7 @@ mod clock;
 mod compare;
 mod demo;
 mod described;
+mod doctor;
 #[cfg(test)]
 mod documented;
 mod estimate;
@@ -125,6 +126,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Snapshot(what) => snapshot::run(&what),
         Command::Slow(slow) => slow::run(&slow),
         Command::Clock(clock) => clock::run(&clock),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Survey(survey) => survey::run(&survey),
         Command::Compare(compare) => compare::run(&compare),
         Command::Reproduce(what) => reproduce::run(&what),

@@ -9,6 +9,7 @@ mod commands;
 mod compare;
 mod compensate;
 mod described;
+mod doctor;
 mod estimate;
 mod explain;
 mod exports;

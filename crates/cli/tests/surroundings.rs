@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use support::{SmallDisk, compile, copy_program, refused, said};
+use support::{SmallDisk, compile, copy_program, open_to_all, refused, said};
 
 /// A user without any right.
 const NOBODY: u32 = 65_534;
@@ -59,13 +59,6 @@ fn record(trace: &Path, program: &Path) -> Command {
         .arg("--")
         .arg(program);
     command
-}
-
-/// A directory that every user may enter and write to.
-fn open_to_all() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    dir
 }
 
 /// Runs the command as nobody, from a copy, because nobody cannot enter the build directory.

@@ -26,6 +26,7 @@ pub mod audit;
 pub mod calibrate;
 mod columns;
 pub mod compare;
+pub mod doctor;
 mod escape;
 pub mod experiment;
 pub mod explanation;

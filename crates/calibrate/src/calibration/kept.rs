@@ -113,18 +113,36 @@ impl Kept {
         let _ = self.write(&contents);
     }
 
+    /// The directory in which it is kept.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.file.parent().unwrap_or_else(|| Path::new("."))
+    }
+
+    /// Checks whether it could be kept.
+    ///
+    /// # Errors
+    /// The directory cannot be made or written.
+    pub fn probe(&self) -> std::io::Result<()> {
+        self.new_file().map(drop)
+    }
+
     /// Writes all of the file or nothing, since other processes may write it at the same time.
     fn write(&self, contents: &Contents) -> std::io::Result<()> {
-        let directory = self.file.parent().unwrap_or_else(|| Path::new("."));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)?;
-        let mut new = tempfile::NamedTempFile::new_in(directory)?;
+        let mut new = self.new_file()?;
         serde_json::to_writer(&mut new, contents)?;
         new.flush()?;
         new.persist(&self.file)?;
         Ok(())
+    }
+
+    /// A new file in the directory, which is made if it is not there.
+    fn new_file(&self) -> std::io::Result<tempfile::NamedTempFile> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.directory())?;
+        tempfile::NamedTempFile::new_in(self.directory())
     }
 }
 

@@ -32,6 +32,14 @@ pub fn refused(output: &Output, status: i32, words: &[&str]) {
     }
 }
 
+/// A directory that every user may enter and write to.
+pub fn open_to_all() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    dir
+}
+
 /// Makes a copy of a program, to be executed. The copy is written by another process: while this
 /// one had it open, a fork by another test's thread could keep it open, and nothing that is open for
 /// writing can be executed.

@@ -65,6 +65,17 @@ const FIRST_ANCHOR: Duration = Duration::from_millis(100);
 /// Longest pause between two anchors.
 const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 
+/// The sources that a recording could use here, each opened and closed again; of those that it
+/// could not use, why.
+#[must_use]
+pub fn sources_here(clock: ClockId) -> Vec<KernelSource> {
+    vec![
+        of_tracefs(&Tracefs::open(clock, &cpus()), clock),
+        of_perf(&Perf::open(clock, None), clock),
+        of_steal(&Steal::open(), clock),
+    ]
+}
+
 /// Which processes' events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
