@@ -25,6 +25,7 @@ mod estimate;
 mod experiment;
 mod explain;
 mod export;
+mod front;
 mod header;
 mod import;
 mod interference;
@@ -50,9 +51,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::sync::OnceLock;
 
-use clap::Parser;
-
-use args::{Arguments, Command};
+use args::Command;
+use front::Asked;
 
 /// The differences between the programs that have this command line.
 #[derive(Clone, Debug)]
@@ -79,14 +79,20 @@ where
     I: IntoIterator<Item: Into<OsString> + Clone>,
 {
     let _ = OWN.set(own);
-    let arguments = match Arguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let asked = match front::parse(&words) {
+        Ok(asked) => asked,
         Err(error) => {
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let status = match perform(arguments.command) {
+    let done = match asked {
+        Asked::Command(command) => perform(*command),
+        Asked::Program(program) => front::record_and_report(&program),
+        Asked::Versions => front::versions(),
+    };
+    let status = match done {
         Ok(status) => status,
         Err(failure) => {
             say!("undertick: {}", output::shortened(&failure.text));

@@ -9,8 +9,7 @@ use support::{said, undertick};
 fn commands() -> Vec<String> {
     let (code, help) = said(&undertick(&["--help"]));
     assert_eq!(code, 0);
-    let list = help.split("Commands:\n").nth(1).unwrap();
-    let list = list.split("\n\n").next().unwrap();
+    let list = help.split("\nOptions:\n").next().unwrap();
     let names = list
         .lines()
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "));
