@@ -1,6 +1,6 @@
 //! The command line. Names and options are fixed, because other programs call them.
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::options::{Demo, Export, Header, Record, Report};
 
@@ -13,8 +13,29 @@ use crate::options::{Demo, Export, Header, Record, Report};
     arg_required_else_help = true
 )]
 pub struct Arguments {
+    #[command(flatten)]
+    pub manners: Manners,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// How every command speaks.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Manners {
+    /// No progress and no notes on standard error, only errors and losses
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Colours; auto: in a terminal, without NO_COLOR
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+}
+
+/// When to write colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Subcommand)]

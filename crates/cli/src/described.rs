@@ -61,5 +61,6 @@ fn shown() -> clap::Command {
     clap::Command::new("undertick")
         .version(env!("CARGO_PKG_VERSION"))
         .about(about)
+        .args(whole.get_arguments().cloned())
         .subcommands(commands)
 }

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use pulldown_cmark::{CodeBlockKind, Event, Tag, TagEnd};
 
 use crate::args::Arguments;
@@ -131,7 +131,8 @@ fn ours(words: &[String]) -> Option<Vec<String>> {
 /// Returns the error of a command, `None` if it is accepted. A command in a sentence may be
 /// incomplete.
 fn wrong(words: &[String], is_begun: bool) -> Option<String> {
-    let error = Arguments::try_parse_from(words).err()?;
+    let words_os: Vec<_> = words.iter().map(Into::into).collect();
+    let error = crate::front::parse(&words_os).err()?;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
         ErrorKind::MissingRequiredArgument

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
-use crate::args::{Arguments, Command as Parsed};
+use crate::args::Arguments;
 use crate::{Failure, output, recording};
 
 /// The commands by what they are for; every one that is shown is in one group.
@@ -41,7 +41,7 @@ const ABOUT_HELP: &str = "Print this message or the help of a command";
 
 /// What the words ask for.
 pub enum Asked {
-    Command(Box<Parsed>),
+    Command(Box<Arguments>),
     /// To record this program and to report on it.
     Program(Vec<OsString>),
     /// The versions for a report of a bug.
@@ -62,8 +62,9 @@ pub fn parse(words: &[OsString]) -> Result<Asked, clap::Error> {
         }
         _ => {
             let found = in_groups().try_get_matches_from(words)?;
-            let arguments = Arguments::from_arg_matches(&found)?;
-            Ok(Asked::Command(Box::new(arguments.command)))
+            Ok(Asked::Command(Box::new(Arguments::from_arg_matches(
+                &found,
+            )?)))
         }
     }
 }
@@ -201,8 +202,9 @@ mod tests {
         }
         assert!(asked(&["undertick", "--version", "--verbos"]).is_err());
         let report = asked(&["undertick", "report", "a.ut"]);
-        assert!(
-            matches!(report, Ok(Asked::Command(command)) if matches!(*command, Parsed::Report(_)))
-        );
+        let Ok(Asked::Command(report)) = report else {
+            panic!("a command");
+        };
+        assert!(matches!(report.command, crate::args::Command::Report(_)));
     }
 }

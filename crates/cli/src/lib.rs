@@ -1,14 +1,23 @@
 //! The command line of Undertick: parses, calls, prints. It is a library, because the Python
 //! package uses it, too (`python -m undertick`).
 
-/// Prints a line on standard error. It is cleaned of characters that steer the terminal, because it
-/// may contain names and contents of files. A write that fails, as when a terminal is closed, is
-/// ignored.
-macro_rules! say {
+/// Prints a line on standard error, whatever the user wants to hear: an error, or a loss. It is
+/// cleaned of characters that steer the terminal, because it may contain names and contents of files.
+/// A write that fails, as when a terminal is closed, is ignored.
+macro_rules! alert {
     ($($text:tt)*) => {{
         use std::io::Write as _;
         let text = format!($($text)*);
         let _ = writeln!(std::io::stderr(), "{}", undertick_text::clean_lines(&text));
+    }};
+}
+
+/// As `alert`, but not with `--quiet`.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        if !crate::output::is_quiet() {
+            alert!($($text)*);
+        }
     }};
 }
 
@@ -88,14 +97,17 @@ where
         }
     };
     let done = match asked {
-        Asked::Command(command) => perform(*command),
+        Asked::Command(arguments) => {
+            output::set_manners(arguments.manners);
+            perform(arguments.command)
+        }
         Asked::Program(program) => front::record_and_report(&program),
         Asked::Versions => front::versions(),
     };
     let status = match done {
         Ok(status) => status,
         Err(failure) => {
-            say!("undertick: {}", output::shortened(&failure.text));
+            alert!("undertick: {}", output::shortened(&failure.text));
             failure.status
         }
     };

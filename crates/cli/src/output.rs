@@ -3,13 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::Failure;
+use crate::args::{Color, Manners};
 
 /// Prints the document as JSON, or as the result of `text`.
 pub fn document<T: Serialize>(
@@ -40,8 +41,26 @@ pub fn print(text: &str) -> Result<u8, Failure> {
     }
 }
 
-/// Whether standard output is a terminal whose user wants colours (<https://no-color.org>).
+static MANNERS: OnceLock<Manners> = OnceLock::new();
+
+/// Sets how this process speaks; the first call counts.
+pub fn set_manners(manners: Manners) {
+    let _ = MANNERS.set(manners);
+}
+
+/// Whether only errors and losses are to be said.
+pub fn is_quiet() -> bool {
+    MANNERS.get().is_some_and(|manners| manners.quiet)
+}
+
+/// Whether to write colours: as asked, or where standard output is a terminal whose user wants them
+/// (<https://no-color.org>).
 pub fn has_colours() -> bool {
+    match MANNERS.get().map(|manners| manners.color) {
+        Some(Color::Always) => return true,
+        Some(Color::Never) => return false,
+        _ => {}
+    }
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb

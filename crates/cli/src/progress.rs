@@ -3,6 +3,8 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use undertick_record::record::RecordingProgress;
 
+use crate::output;
+
 /// Draws the progress of a recording.
 pub struct Progress {
     bar: ProgressBar,
@@ -11,7 +13,10 @@ pub struct Progress {
 
 impl Progress {
     pub fn new() -> Self {
-        let bar = ProgressBar::new_spinner();
+        let bar = match output::is_quiet() {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::new_spinner(),
+        };
         bar.set_style(style("{spinner} {msg}"));
         Self {
             bar,
@@ -42,7 +47,7 @@ impl Progress {
             RecordingProgress::Finalizing(share) => self.share("finalizing", share),
             RecordingProgress::Snapshot(made) => self.bar.suspend(|| match made {
                 Ok(trace) => say!("undertick: snapshot in {}", trace.display()),
-                Err(error) => say!("undertick: no snapshot: {error}"),
+                Err(error) => alert!("undertick: no snapshot: {error}"),
             }),
         }
     }
@@ -52,7 +57,8 @@ impl Progress {
         if !self.finalizing {
             self.finalizing = true;
             self.bar.set_length(1000);
-            self.bar.set_style(style("{msg} [{bar:40}] {percent} %"));
+            self.bar
+                .set_style(style("{msg} [{bar:40}] {percent} %, {eta} left"));
         }
         self.bar.set_message(what);
         self.bar.set_position((share * 1000.0) as u64);

@@ -279,13 +279,17 @@ fn facts_of(source: Source) -> Result<facts::Facts, Failure> {
 pub fn summary(trace: &Path, manifest: &Manifest) {
     let plural = |n: u64| if n == 1 { "" } else { "s" };
     let (events, threads) = (manifest.events, manifest.rings.len() as u64);
-    say!(
+    let text = format!(
         "undertick: {events} event{} of {threads} thread{} in {}, {} lost",
         plural(events),
         plural(threads),
         trace.display(),
         manifest.lost
     );
+    match manifest.lost {
+        0 => say!("{text}"),
+        _ => alert!("{text}"),
+    }
     if let Some(kernel) = &manifest.kernel {
         say!("undertick: {}", evidence(kernel));
     }

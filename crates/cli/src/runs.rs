@@ -77,7 +77,7 @@ pub fn run(arguments: &Recording, wanted: u64, apart: Duration) -> Result<u8, Fa
             _ => continue,
         };
         let kept = set_aside(&dir, below, &name)?;
-        say!(
+        alert!(
             "undertick: run {run} of {wanted} was {below} and is no part of the set: {}",
             kept.display()
         );
@@ -132,7 +132,7 @@ fn set_aside(dir: &Path, below: &str, name: &str) -> Result<PathBuf, Failure> {
 fn say_set(dir: &Path, runs: u64) {
     let dir = dir.display();
     match runs {
-        0 => say!("undertick: no run is complete in {dir}"),
+        0 => alert!("undertick: no run is complete in {dir}"),
         1 => say!("undertick: 1 run in {dir}: undertick report {dir}"),
         runs => say!("undertick: {runs} runs in {dir}: undertick report {dir}"),
     }

@@ -86,6 +86,64 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(!said.contains("panicked"), "{said}");
 }
 
+/// Errors and losses are said all the same.
+#[test]
+fn quiet_says_no_more_than_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(
+        dir.path(),
+        "one",
+        "#include \"undertick.h\"\nint main(void) { ut_event(1, 1); return 0; }\n",
+        &[],
+    );
+    let trace = dir.path().join("q.ut");
+    let words = |options: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_undertick"))
+            .args(options)
+            .args(["record", "--no-calibration", "-o"])
+            .arg(&trace)
+            .arg("--")
+            .arg(&program)
+            .output()
+            .unwrap();
+        (said(&output).0, String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(words(&["--quiet"]), (0, String::new()));
+    let (status, text) = words(&["-q"]);
+    assert!(
+        status == 2 && text.contains("q.ut"),
+        "it is there already: {text}"
+    );
+    fs::remove_dir_all(&trace).unwrap();
+    let (status, text) = words(&[]);
+    assert!(
+        status == 0 && text.contains("1 event of 1 thread"),
+        "{text}"
+    );
+    // After the command, too.
+    let output = undertick(&["report", trace.to_str().unwrap(), "-q"]);
+    assert!(output.status.success() && output.stderr.is_empty());
+}
+
+#[test]
+fn colours_are_written_as_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = trace(dir.path());
+    let text = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_undertick"));
+        command
+            .env("NO_COLOR", "1")
+            .args(["report", &trace])
+            .args(options);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert!(!text(&[]).contains('\u{1b}'));
+    assert!(!text(&["--color", "never"]).contains('\u{1b}'));
+    let coloured = text(&["--color", "always"]);
+    assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
+    assert_eq!(text(&["--color=auto"]), text(&[]));
+}
+
 #[test]
 fn the_programs_exit_status_is_ours() {
     let dir = tempfile::tempdir().unwrap();
@@ -102,6 +160,40 @@ fn the_programs_exit_status_is_ours() {
             script,
         ]);
         assert_eq!(said(&output).0, expected);
+    }
+}
+
+/// `undertick -- PROGRAM` makes a trace named after the program, and shows its first screen.
+#[test]
+fn a_program_alone_is_recorded_and_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = "#include \"undertick.h\"\nint main(int n, char **words) { ut_name(1, words[1]);\n\
+        for (int i = 0; i < 1000; i++) { ut_begin(1); ut_end(1); } return 3; }\n";
+    compile(dir.path(), "loop", source, &[]);
+    let output = Command::new(env!("CARGO_BIN_EXE_undertick"))
+        .args(["--", "./loop", "--help"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let (status, text) = said(&output);
+    assert_eq!(status, 3, "{text}");
+    assert!(dir.path().join("loop.ut/manifest.json").exists(), "{text}");
+    let screen = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        screen.contains("\n--help ") && screen.contains("1 000"),
+        "{screen}"
+    );
+    let output = undertick(&["--", "./no-such-program"]);
+    assert_eq!(said(&output).0, 2);
+}
+
+#[test]
+fn a_report_of_a_bug_has_the_versions() {
+    let (status, text) = said(&undertick(&["--version", "--verbose"]));
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(status, 0, "{text}");
+    for words in [env!("CARGO_PKG_VERSION"), "trace format 1", kernel.trim()] {
+        assert!(text.contains(words), "{text}");
     }
 }
 
