@@ -79,13 +79,13 @@ impl Summary {
             })
             .collect();
         let knows_switches = context.evidence.is_there();
-        let found = paths::Found {
+        let source = paths::PathSource {
             tree: &context.tree,
             intervals: &intervals,
             ns_per_tick: self.ns(),
             knows_switches,
         };
-        let paths = paths::paths(&found, &self.roles(&context.roles));
+        let paths = paths::paths(&source, &self.roles(&context.roles));
         if !self.has_table {
             intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
             intervals.sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));

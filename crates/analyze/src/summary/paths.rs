@@ -7,7 +7,7 @@ use undertick_units::{Estimate, Interval};
 use crate::tree::{Figures, Node, Tree};
 
 /// What paths are made of.
-pub(super) struct Found<'a> {
+pub(super) struct PathSource<'a> {
     pub(super) tree: &'a Tree,
     /// The report of each interval, by its index in the tree.
     pub(super) intervals: &'a [IntervalReport],
@@ -15,60 +15,85 @@ pub(super) struct Found<'a> {
     pub(super) knows_switches: bool,
 }
 
-/// The paths of a tree, each after the one around it, the longest first among its siblings.
-/// `roles`: the name of each role, and the number of its threads.
-pub(super) fn paths(found: &Found<'_>, roles: &[(&str, u32)]) -> Vec<PathReport> {
-    let nodes = found.tree.nodes();
-    let names = Names::new(found);
-    let mut totals: Vec<Option<f64>> = nodes.iter().map(|node| names.total_ns(node)).collect();
-    // Recursive calls go to the node that theirs are aliases of.
-    let mut all: Vec<Figures> = nodes.iter().map(|node| node.figures.clone()).collect();
-    let mut own: Vec<Option<f64>> = totals.clone();
-    let mut inside: Vec<Vec<usize>> = vec![Vec::new(); nodes.len() + 1];
-    for (at, node) in nodes.iter().enumerate() {
-        let outer = node.alias_of as usize - 1;
-        if outer != at {
-            all[outer].merge(&node.figures);
-            own[outer] = own[outer].zip(totals[at]).map(|(own, more)| own + more);
-        }
-        if let Some(around) = (node.parent as usize).checked_sub(1) {
-            own[around] = own[around].zip(totals[at]).map(|(own, inner)| own - inner);
-        }
-    }
-    for (at, node) in nodes.iter().enumerate() {
-        if node.alias_of as usize == at + 1 && all[at].calls > 0 {
-            inside[node.parent as usize].push(at);
-        }
-    }
-    // Each role is the node of its number, and without spans it is none.
-    let with_spans: Vec<usize> = (0..roles.len())
-        .filter(|&role| !inside[role + 1].is_empty())
-        .collect();
-    match with_spans[..] {
-        [] => {}
-        [only] => inside[0] = std::mem::take(&mut inside[only + 1]),
-        _ => {
-            for &role in &with_spans {
-                totals[role] = inside[role + 1].iter().map(|&at| totals[at]).sum();
+/// The sums of each node.
+struct Sums {
+    /// Its figures with those of its aliases: recursive calls go there.
+    all: Vec<Figures>,
+    /// The time of its calls, ns; `None` where it is not known.
+    totals: Vec<Option<f64>>,
+    /// The part of it, aliases included, in no span inside.
+    own: Vec<Option<f64>>,
+}
+
+impl Sums {
+    fn new(nodes: &[Node], names: &Names<'_>) -> Self {
+        let totals: Vec<Option<f64>> = nodes.iter().map(|node| names.total_ns(node)).collect();
+        let mut all: Vec<Figures> = nodes.iter().map(|node| node.figures.clone()).collect();
+        let mut own = totals.clone();
+        for (at, node) in nodes.iter().enumerate() {
+            let outer = node.alias_of as usize - 1;
+            if outer != at {
+                all[outer].merge(&node.figures);
+                own[outer] = own[outer].zip(totals[at]).map(|(own, more)| own + more);
             }
-            inside[0] = with_spans;
+            if let Some(around) = (node.parent as usize).checked_sub(1) {
+                own[around] = own[around].zip(totals[at]).map(|(own, inner)| own - inner);
+            }
         }
+        Self { all, totals, own }
     }
-    let order = |&at: &usize| (totals[at].unwrap_or(0.0), nodes[at].figures.calls);
-    for siblings in &mut inside {
-        siblings.sort_by(|a, b| {
-            let (a, b) = (order(a), order(b));
-            b.0.total_cmp(&a.0).then(b.1.cmp(&a.1))
-        });
+
+    /// The nodes inside each, the longest first. At 0 are the outermost ones; they are the roles
+    /// where several of the first `roles` nodes have spans, and these then have their sums.
+    fn inside(&mut self, nodes: &[Node], roles: usize) -> Vec<Vec<usize>> {
+        let mut inside: Vec<Vec<usize>> = vec![Vec::new(); nodes.len() + 1];
+        for (at, node) in nodes.iter().enumerate() {
+            if node.alias_of as usize == at + 1 && self.all[at].calls > 0 {
+                inside[node.parent as usize].push(at);
+            }
+        }
+        let with_spans: Vec<usize> = (0..roles)
+            .filter(|&role| !inside[role + 1].is_empty())
+            .collect();
+        match with_spans[..] {
+            [] => {}
+            [only] => inside[0] = std::mem::take(&mut inside[only + 1]),
+            _ => {
+                for &role in &with_spans {
+                    self.totals[role] = self.total(&inside[role + 1]);
+                }
+                inside[0] = with_spans;
+            }
+        }
+        let order = |&at: &usize| (self.totals[at].unwrap_or(0.0), nodes[at].figures.calls);
+        for siblings in &mut inside {
+            siblings.sort_by(|a, b| {
+                let (a, b) = (order(a), order(b));
+                b.0.total_cmp(&a.0).then(b.1.cmp(&a.1))
+            });
+        }
+        inside
     }
-    let sum = |of: &[usize]| -> Option<f64> { of.iter().map(|&at| totals[at]).sum() };
-    let whole = sum(&inside[0]);
+
+    fn total(&self, of: &[usize]) -> Option<f64> {
+        of.iter().map(|&at| self.totals[at]).sum()
+    }
+}
+
+/// The paths of a tree, each after the one around it, the longest first among its siblings.
+/// `roles`: the name of each role, which is the node of its number, and the number of its threads.
+pub(super) fn paths(source: &PathSource<'_>, roles: &[(&str, u32)]) -> Vec<PathReport> {
+    let nodes = source.tree.nodes();
+    let names = Names::new(source);
+    let mut sums = Sums::new(nodes, &names);
+    let inside = sums.inside(nodes, roles.len());
+    let whole = sums.total(&inside[0]);
     // Nodes to visit, with the index of the path around each and their depth.
     let mut open: Vec<(usize, Option<u32>, u32)> =
         inside[0].iter().rev().map(|&at| (at, None, 0)).collect();
     let mut paths: Vec<PathReport> = Vec::new();
     while let Some((at, parent, depth)) = open.pop() {
-        let (node, total) = (&nodes[at], totals[at]);
+        let (node, all, total) = (&nodes[at], &sums.all[at], sums.totals[at]);
         let here = paths.len() as u32;
         let children = &inside[at + 1];
         open.extend(children.iter().rev().map(|&at| (at, Some(here), depth + 1)));
@@ -80,15 +105,15 @@ pub(super) fn paths(found: &Found<'_>, roles: &[(&str, u32)]) -> Vec<PathReport>
                 parent,
                 depth,
                 share,
-                calls: all[at].calls,
-                recursive_calls: all[at].calls - node.figures.calls,
+                calls: all.calls,
+                recursive_calls: all.calls - node.figures.calls,
                 total: names.total(node, total),
-                self_ns: own[at],
-                off_cpu_ns: (found.knows_switches)
-                    .then_some(node.figures.off_cpu_ticks as f64 * found.ns_per_tick)
+                self_ns: sums.own[at],
+                off_cpu_ns: (source.knows_switches)
+                    .then_some(node.figures.off_cpu_ticks as f64 * source.ns_per_tick)
                     .zip(total)
                     .map(|(off, total)| off.min(total)),
-                ..names.of_samples(interval as usize, &all[at])
+                ..names.of_samples(interval as usize, all)
             },
             None => PathReport {
                 share,
@@ -167,13 +192,13 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(found: &Found<'a>) -> Self {
-        let Found {
+    fn new(source: &PathSource<'a>) -> Self {
+        let PathSource {
             tree,
             intervals,
             ns_per_tick,
             ..
-        } = *found;
+        } = *source;
         let mut sums: Vec<(u64, i128)> = (0..intervals.len())
             .map(|at| tree.beyond(at as u32))
             .collect();
