@@ -2,7 +2,7 @@ use RowKind::{Begin, End, Instant};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use undertick_format::block::encode;
-use undertick_format::manifest::Descheduled;
+use undertick_format::manifest::{Descheduled, Thread};
 use undertick_ring::{DeschedFlag, Kind, Record};
 
 use undertick_format::block::BlockHeader;
@@ -77,6 +77,15 @@ fn found(rows: &[Row], each: usize) -> Report {
     by_both(&blocks(rows, each), &manifest(), &Options::default(), "")
 }
 
+/// The thread of that ring, with a name that no other has.
+fn thread(ring: i32) -> Thread {
+    Thread {
+        pid: 100,
+        tid: 100 + ring,
+        name: ["reader", "writer"][ring as usize].to_owned(),
+    }
+}
+
 /// Everything that may stand between plain rows, at any frequency.
 #[test]
 fn codes_say_what_the_general_way_says() {
@@ -92,6 +101,8 @@ fn codes_say_what_the_general_way_says() {
         let manifest = Manifest {
             calibration: (seed % 2 == 0).then(calibration),
             descheduled: Descheduled::AnyDeschedule,
+            // Three roles, or none.
+            threads: (0..2 * (seed as i32 % 2)).map(thread).collect(),
             ..manifest()
         };
         for cull in [Cull::Auto, Cull::None] {
@@ -103,6 +114,7 @@ fn codes_say_what_the_general_way_says() {
                 };
                 let what = format!("seed {seed}, {cull:?}, {compensate:?}");
                 let found = by_both(&blocks, &manifest, &options, &what);
+                assert_eq!(found.has_roles(), seed % 2 == 1, "{what}");
                 samples += found.intervals.iter().map(|i| i.count).sum::<u64>();
             }
         }
