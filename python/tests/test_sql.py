@@ -258,7 +258,9 @@ def test_the_views(trace: str) -> None:
 def test_the_call_tree(trace: str) -> None:
     """A table of its own, for which a connection or a query must ask."""
     connection = undertick.open(trace).sql(paths=True)
-    found = connection.execute("select name, sum(calls)::bigint from paths group by name order by name").fetchall()
+    found = connection.execute(
+        "select name, sum(calls)::bigint from paths where threads is null group by name order by name"
+    ).fetchall()
     counted: dict[str, int] = defaultdict(int)
     for span in MADE.spans:
         counted[span["name"]] += 1
@@ -268,6 +270,12 @@ def test_the_call_tree(trace: str) -> None:
         " from paths inner_ join paths outer_ on inner_.parent = outer_.id"
     ).fetchall()
     assert joined and all(same for (same,) in joined)
+    roles = connection.execute(
+        "select role.calls, role.total_ns, sum(inside.total_ns) from paths role join paths inside"
+        " on inside.parent = role.id where role.threads is not null group by all"
+    ).fetchall()
+    assert len(roles) > 1, "the trace has threads of several names"
+    assert all(calls == 0 and total == pytest.approx(inside, rel=1e-9) for calls, total, inside in roles)
     with pytest.raises(duckdb.CatalogException):
         undertick.open(trace).sql().execute("select * from paths")
     answer = ask(trace, "select name, calls from paths order by self_ns desc limit 1", "--json")
