@@ -1,8 +1,9 @@
 //! The command line. Names and options are fixed, because other programs call them.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 use crate::options::{Demo, Export, Header, Record, Report};
+use crate::output::Manners;
 
 /// Measures time on machines with many processors, and says how wrong it may be.
 #[derive(Parser)]
@@ -17,25 +18,6 @@ pub struct Arguments {
     pub manners: Manners,
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// How every command speaks.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct Manners {
-    /// No progress and no notes on standard error, only errors and losses
-    #[arg(short, long, global = true)]
-    pub quiet: bool,
-    /// Colours; auto: in a terminal, without NO_COLOR
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub color: Color,
-}
-
-/// When to write colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Subcommand)]

@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::Failure;
-use crate::args::{Color, Manners};
 
 /// Prints the document as JSON, or as the result of `text`.
 pub fn document<T: Serialize>(
@@ -39,6 +39,25 @@ pub fn print(text: &str) -> Result<u8, Failure> {
         }
         _ => Ok(0),
     }
+}
+
+/// How every command speaks.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Manners {
+    /// No progress and no notes on standard error, only errors and losses
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Colours; auto: in a terminal, without NO_COLOR
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+}
+
+/// When to write colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
 }
 
 static MANNERS: OnceLock<Manners> = OnceLock::new();
