@@ -96,6 +96,18 @@ impl Report {
         self.path_names(at).collect::<Vec<&str>>().join("/")
     }
 
+    /// The most that the self time of a path can be, ns, where it is not known because what was
+    /// subtracted for recording exceeds it; otherwise `None`.
+    #[must_use]
+    pub fn most_self_ns(&self, at: usize) -> Option<f64> {
+        let is_unknown = |path: &&PathReport| path.self_ns.is_none() && path.threads.is_none();
+        let path = self.paths.get(at).filter(is_unknown)?;
+        let inside = (self.paths.iter()).filter(|other| other.parent == Some(at as u32));
+        let least: Option<f64> = inside.map(|other| other.total.as_ref()?.interval.lo).sum();
+        let most = path.total.as_ref()?.interval.hi? - least?;
+        (most > 0.0).then_some(most)
+    }
+
     /// Whether the outermost paths are roles of threads.
     #[must_use]
     pub fn has_roles(&self) -> bool {

@@ -238,6 +238,11 @@ pub(crate) fn whole_ns(report: &Report) -> Option<f64> {
     (sum > 0.0).then_some(sum)
 }
 
+/// A duration of which only a bound is known.
+pub(crate) fn at_most(ns: f64) -> String {
+    format!("<{}", figures::duration(ns))
+}
+
 /// The name of a path; that of a role with the number of its threads.
 pub(crate) fn path_label(path: &PathReport) -> String {
     let name = clean(&path.name);

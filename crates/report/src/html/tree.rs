@@ -6,7 +6,7 @@ use undertick_document::{PathReport, Report, figures};
 
 use super::states;
 use crate::escape::Text;
-use crate::findings::{self, path_label};
+use crate::findings::{self, at_most, path_label};
 use crate::table::html::{plain, with_micro};
 use crate::table::{Cell, Columns};
 
@@ -52,8 +52,8 @@ pub(super) fn left_out(page: &mut String, paths: usize) -> Result {
     }
 }
 
-/// A row: the indented name, and its path.
-type Row<'a> = (&'a str, &'a PathReport);
+/// A row: the indented name, its path, and its self time at most where only that is known.
+type Row<'a> = (&'a str, &'a PathReport, Option<f64>);
 
 pub(super) fn write(page: &mut String, report: &Report) -> Result {
     page.push_str("<section id=\"tree\">\n<h2>Call tree</h2>\n");
@@ -75,7 +75,8 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
     let names: Vec<String> = (shown.iter())
         .map(|path| indented(&path_label(path), path.depth))
         .collect();
-    let rows = names.iter().map(String::as_str).zip(shown);
+    let rows = (names.iter().zip(shown).enumerate())
+        .map(|(at, (name, path))| (name.as_str(), path, report.most_self_ns(at)));
     plain(page, &columns(), rows)?;
     left_out(page, report.paths.len() - shown.len())?;
     writeln!(page, "</section>")
@@ -83,15 +84,20 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
 
 fn columns<'a>() -> Columns<'a, Row<'a>> {
     Columns::new()
-        .page("span", |(name, _): Row<'a>| Cell::Name(name))
-        .page("calls, share of the time", |(_, path)| match path.threads {
-            Some(_) => Cell::share(path.share.unwrap_or(0.0)),
-            None => Cell::Part(path.calls, path.share.unwrap_or(0.0)),
+        .page("span", |(name, ..): Row<'a>| Cell::Name(name))
+        .page("calls, share of the time", |(_, path, _)| {
+            match path.threads {
+                Some(_) => Cell::share(path.share.unwrap_or(0.0)),
+                None => Cell::Part(path.calls, path.share.unwrap_or(0.0)),
+            }
         })
-        .page("total", |(_, path)| Cell::estimate(path.total.as_ref()))
-        .page("self", |(_, path)| Cell::duration(path.self_ns))
-        .page("mean", |(_, path)| Cell::duration(path.mean_ns()))
-        .page("median", |(_, path)| Cell::duration(path.median_ns))
-        .page("p99", |(_, path)| Cell::duration(path.p99_ns))
-        .page("max", |(_, path)| Cell::duration(path.max_ns))
+        .page("total", |(_, path, _)| Cell::estimate(path.total.as_ref()))
+        .page("self", |(_, path, most)| match most {
+            Some(most) => Cell::Figure(with_micro(&at_most(most))),
+            None => Cell::duration(path.self_ns),
+        })
+        .page("mean", |(_, path, _)| Cell::duration(path.mean_ns()))
+        .page("median", |(_, path, _)| Cell::duration(path.median_ns))
+        .page("p99", |(_, path, _)| Cell::duration(path.p99_ns))
+        .page("max", |(_, path, _)| Cell::duration(path.max_ns))
 }

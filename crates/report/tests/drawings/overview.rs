@@ -210,6 +210,26 @@ fn roles_are_the_roots_of_the_tree() {
     assert_eq!(report.paths_named("get").len(), 2);
 }
 
+/// More was subtracted for recording than the span itself took: it took no more than the intervals
+/// leave.
+#[test]
+fn a_self_time_that_is_not_known_has_a_bound() {
+    let mut report = two_callers();
+    report.paths[0].self_ns = None;
+    let most = report.most_self_ns(0).unwrap();
+    assert!((most - 201e6).abs() < 1.0, "600.6 less 399.6 ms: {most}");
+    assert_eq!(
+        (report.most_self_ns(1), report.most_self_ns(9)),
+        (None, None)
+    );
+    let text = overview(&report, Spans::Tree, 100);
+    assert!(text.contains("600 ms  <201 ms  1 000"), "{text}");
+    assert!(undertick_report::html::render(&report).contains("&lt;201\u{a0}ms"));
+    // Without a bound of what lies inside there is none.
+    report.paths[1].total.as_mut().unwrap().interval.lo = None;
+    assert_eq!(report.most_self_ns(0), None);
+}
+
 #[test]
 fn findings_come_by_their_weight() {
     let mut report = two_callers();

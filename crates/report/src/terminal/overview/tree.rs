@@ -4,7 +4,7 @@ use undertick_document::{IntervalReport, PathReport, Report, figures};
 use undertick_units::Estimate;
 
 use super::Spans;
-use crate::findings::path_label;
+use crate::findings::{at_most, path_label};
 use crate::text::{clean, columns as width, shorten};
 
 /// Fewest columns for a name.
@@ -72,7 +72,7 @@ fn of_paths(report: &Report, most: usize) -> (Vec<Row>, usize) {
                 branch.insert_str(0, part);
                 here = outer as usize;
             }
-            row_of_path(&paths[at], &branch)
+            row_of_path(&paths[at], report.most_self_ns(at), &branch)
         })
         .collect();
     (rows, is_shown.iter().filter(|shown| !**shown).count())
@@ -98,7 +98,8 @@ fn shown(paths: &[PathReport], most: usize) -> Vec<bool> {
     is_shown
 }
 
-fn row_of_path(path: &PathReport, branch: &str) -> Row {
+/// `most_self_ns`: what the self time is at most, where only that is known.
+fn row_of_path(path: &PathReport, most_self_ns: Option<f64>, branch: &str) -> Row {
     let half = (path.total.as_ref())
         .and_then(|total| total.interval.half_width())
         .unwrap_or(0.0);
@@ -115,7 +116,7 @@ fn row_of_path(path: &PathReport, branch: &str) -> Row {
         [
             path.share.map(figures::per_cent),
             sum(path.total.as_ref().map(|total| total.value)),
-            sum(path.self_ns),
+            sum(path.self_ns).or_else(|| most_self_ns.map(at_most)),
             calls.map(figures::short_count),
             each(path.mean_ns()),
             each(path.median_ns),
