@@ -176,11 +176,11 @@ class Report(Mapping[str, Any]):
     def tree(self) -> Batches:
         """Returns the call tree as a table for Arrow, one row for each path.
 
-        Columns ``path`` (the names from the outermost span on, with ``/`` between them; before
-        them that of the threads, where threads of several names have spans), ``name`` of the
-        innermost span, ``parent`` (row of the path around it, null for outermost ones; it comes
-        before), ``depth``, ``threads`` (the number of threads of that name; null for spans),
-        ``calls``, ``recursive_calls`` (those inside another call of the path), and float64, null where unknown: ``total_ns`` with its bounds ``total_lo_ns`` and
+        Columns ``path`` (names from the outermost span on, with ``/`` between them; they begin with
+        the role where threads of several roles have spans), ``name`` of the innermost span or the
+        role, ``parent`` (row of the path around it, null for outermost ones; it comes before),
+        ``depth``, ``threads`` (number of threads of a role; null for a span), ``calls`` (0 for a
+        role), ``recursive_calls`` (those inside another call of the path), and float64, null where unknown: ``total_ns`` with its bounds ``total_lo_ns`` and
         ``total_hi_ns``, ``self_ns``, ``off_cpu_ns``, ``share`` of the time in all outermost spans,
         ``mean_ns``, ``median_ns``, ``p99_ns``, ``max_ns``. They describe this recording.
         """
@@ -190,12 +190,12 @@ class Report(Mapping[str, Any]):
         """Returns what tells the short calls of a path from the long ones, one row for each state.
 
         ``path`` is a path as in :meth:`tree` or the end of one, e.g. ``"lookup/step"``; without it,
-        all paths of which something is known. A path without rows has none: nothing that was known of its calls tells
-        them apart. Columns ``path``, ``state`` (a number, 0 has most calls), ``conditions`` (what is true of
+        all paths of which something is known. A path without rows was not examined (under 512 calls, under
+        1 % of the time, not among the 16 longest), or no known fact separates its calls. Columns ``path``, ``state`` (a number, 0 has most calls), ``conditions`` (what is true of
         its calls, in words), ``share`` of the calls with ``share_lo`` and ``share_hi``, ``median_ns``
-        with ``median_lo_ns`` and ``median_hi_ns`` (null where unknown), ``looked_at`` (calls),
+        with ``median_lo_ns`` and ``median_hi_ns`` (null where unknown), ``looked_at`` (number of calls examined),
         ``explained`` (share of the scatter of their logarithms that the states of the path explain).
-        What comes together with long calls need not make them long.
+        A condition that coincides with long calls need not be their cause.
         """
         return self._native.states(path)
 

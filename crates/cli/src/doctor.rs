@@ -40,14 +40,21 @@ fn diagnosis() -> Diagnosis {
         .as_ref()
         .map_or(ClockId::MonotonicRaw, |(choice, _)| choice.clock);
     let session = Session::create(Settings::growing(id));
-    let rings = checks::rings(session.as_ref());
+    let rings = checks::rings(
+        session.as_ref(),
+        std::env::var_os("UNDERTICK_DIR").is_some(),
+    );
     let budget_bytes = session.as_ref().map_or(0, Session::budget_bytes);
     drop(session);
-    let rights = checks::Rights::here();
+    let rights = checks::PerfRights::here();
     let mut checks = vec![
         checks::kernel(&kernel),
         checks::clock(clock.as_ref().map_err(|failure| failure.text.as_str())),
-        checks::cpus(limits::cpus_allowed(), limits::cpus_online()),
+        checks::cpus(
+            limits::cpus_allowed(),
+            limits::cpus_by_affinity(),
+            limits::cpus_online(),
+        ),
         rings,
         checks::memory(limits::memory(), budget_bytes),
         checks::open_files(limits::open_files(), limits::cpus_online()),

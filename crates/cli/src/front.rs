@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::args::Arguments;
+use crate::output::Manners;
 use crate::{Failure, output, recording};
 
 /// The commands by what they are for; every one that is shown is in one group.
@@ -14,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Record",
         &["demo", "record", "live", "sample", "snapshot", "header"],
     ),
-    ("Look at a trace", &["report", "explain", "sql"]),
+    ("Read traces", &["report", "explain", "sql"]),
     (
         "Measure a machine",
         &[
@@ -43,9 +44,16 @@ const ABOUT_HELP: &str = "Print this message or the help of a command";
 pub enum Asked {
     Command(Box<Arguments>),
     /// To record this program and to report on it.
-    Program(Vec<OsString>),
+    Program(Manners, Vec<OsString>),
     /// The versions for a report of a bug.
     Versions,
+}
+
+/// The options before the program of `undertick -- PROGRAM`.
+#[derive(Parser)]
+struct Alone {
+    #[command(flatten)]
+    manners: Manners,
 }
 
 /// Parses a command line, whose first word is the program's name.
@@ -53,10 +61,14 @@ pub enum Asked {
 /// # Errors
 /// What clap says, help included.
 pub fn parse(words: &[OsString]) -> Result<Asked, clap::Error> {
+    if let Some(dashes) = words.iter().position(|word| word == "--")
+        && dashes + 1 < words.len()
+        && let Ok(alone) = Alone::try_parse_from(&words[..dashes])
+    {
+        let program = words[dashes + 1..].to_vec();
+        return Ok(Asked::Program(alone.manners, program));
+    }
     match words {
-        [_, dashes, program, ..] if dashes == "--" && !program.is_empty() => {
-            Ok(Asked::Program(words[2..].to_vec()))
-        }
         [_, one, other] if are_versions(one, other) || are_versions(other, one) => {
             Ok(Asked::Versions)
         }
@@ -194,8 +206,13 @@ mod tests {
             parse(&words)
         };
         let program = asked(&["undertick", "--", "./a", "--help"]);
-        assert!(matches!(program, Ok(Asked::Program(words)) if words == ["./a", "--help"]));
+        assert!(matches!(program, Ok(Asked::Program(_, words)) if words == ["./a", "--help"]));
+        let quiet = asked(&["undertick", "-q", "--color", "never", "--", "./a"]);
+        assert!(matches!(quiet, Ok(Asked::Program(manners, _)) if manners.quiet));
+        let record = asked(&["undertick", "record", "--", "./a"]);
+        assert!(matches!(record, Ok(Asked::Command(_))));
         assert!(asked(&["undertick", "--"]).is_err());
+        assert!(asked(&["undertick", "--help", "--", "./a"]).is_err());
         for words in [["--version", "--verbose"], ["-v", "-V"]] {
             let found = asked(&["undertick", words[0], words[1]]);
             assert!(matches!(found, Ok(Asked::Versions)));

@@ -101,7 +101,10 @@ where
             output::set_manners(arguments.manners);
             perform(arguments.command)
         }
-        Asked::Program(program) => front::record_and_report(&program),
+        Asked::Program(manners, program) => {
+            output::set_manners(manners);
+            front::record_and_report(&program)
+        }
         Asked::Versions => front::versions(),
     };
     let status = match done {

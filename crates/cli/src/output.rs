@@ -47,7 +47,7 @@ pub struct Manners {
     /// No progress and no notes on standard error, only errors and losses
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Colours; auto: in a terminal, without NO_COLOR
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
 }

@@ -258,6 +258,6 @@ fn without_any_right() {
         .gid(65_534)
         .output()
         .unwrap();
-    mended(&output, "tracefs", "limited", "/sys/kernel/tracing");
+    mended(&output, "tracefs", "limited", "record as root");
     mended(&output, "calibration", "limited", "XDG_CACHE_HOME");
 }

@@ -9,13 +9,13 @@ use undertick_units::Estimate;
 /// A span inside a span of the same name, however far inside, belongs to the outer one's path.
 ///
 /// Threads of one name have one role, and so have those whose names differ in a number at their end
-/// alone. Where spans come from threads of several roles, each role is a path without calls around
-/// its outermost spans.
+/// alone. Where spans come from threads of several roles, each role is a path that contains the
+/// outermost spans of its threads and has no calls itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathReport {
     /// Name of its innermost span, or of the role.
     pub name: String,
-    /// Number of threads of the role; `null`: it is no role.
+    /// Number of threads of the role; `null` for a span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
     /// Index of the path around it in [`Report::paths`](super::Report::paths); `null`: it is
@@ -29,17 +29,17 @@ pub struct PathReport {
     /// The calls among them that lie inside another call of the same path.
     pub recursive_calls: u64,
     /// Time of all calls, ns, compensated and without the known time of disturbances; that of
-    /// recursive calls is contained once. Its interval is that of the clock and of the cost of
-    /// recording. `null` where the sum cannot be true. That of a role is the sum of its outermost
+    /// recursive calls is counted once. Its interval covers what the clock and the cost of recording
+    /// leave uncertain. `null` where the sum cannot be true. That of a role is the sum of its outermost
     /// spans.
     pub total: Option<Estimate>,
     /// The part of the total that lies in no span inside, ns. `null` where what was subtracted for
-    /// recording exceeds it.
+    /// recording exceeds it, and for a role.
     pub self_ns: Option<f64>,
     /// The part of the total for which its thread waited, slept or had yielded, ns; `null` where no
     /// kernel events show it.
     pub off_cpu_ns: Option<f64>,
-    /// Share of the total in that of all outermost spans; `null` where either is unknown.
+    /// The total divided by the sum of the totals of all outermost paths; `null` where either is unknown.
     pub share: Option<f64>,
     /// Median of the samples, ns, compensated. Where a name has several paths it is exact to
     /// 0.8 %.

@@ -30,7 +30,7 @@ pub struct Check {
     pub name: String,
     /// Whether it can be used.
     pub state: CheckState,
-    /// What there is.
+    /// What the check found: a version, a limit, an error.
     pub found: String,
     /// What is missing or wrong in recordings because of it; `null` where it works.
     pub consequence: Option<String>,
@@ -138,8 +138,9 @@ fn verdict(diagnosis: &Diagnosis) -> String {
     ) {
         (0, 0) => format!("All {all} work."),
         (0, limited) => format!(
-            "{} of {all} work, {limited} limited. Recordings are made, and say what they lack.",
-            all - limited
+            "{} of {all} work, {limited} {} limited. Recordings can be made; each report says what is missing.",
+            all - limited,
+            if limited == 1 { "is" } else { "are" },
         ),
         (1, _) => "1 fails: nothing can be recorded until it is mended.".to_owned(),
         (fails, _) => format!("{fails} fail: nothing can be recorded until they are mended."),
@@ -184,11 +185,9 @@ mod tests {
             text.contains(&format!("\n{}Mend: more room\n", " ".repeat(INDENT))),
             "{text}"
         );
-        assert!(
-            text.ends_with(
-                "1 of 2 work, 1 limited. Recordings are made, and say what they lack.\n"
-            )
-        );
+        assert!(text.ends_with(
+            "1 of 2 work, 1 is limited. Recordings can be made; each report says what is missing.\n"
+        ));
     }
 
     #[test]

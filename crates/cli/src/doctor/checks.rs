@@ -30,13 +30,12 @@ pub fn kernel(release: &str) -> Check {
         Some(version) if version < TESTED => check.but(
             Limited,
             "Undertick is not tested with this version.",
-            "take Linux 4.18 or later; if this is one, `setarch --uname-2.6` is around this program: \
-             leave it out",
+            "use Linux 4.18 or later (under `setarch --uname-2.6` the version is false: run without it)",
         ),
         Some(version) if version < POPULATES => check.but(
             Limited,
             "Growing rings get their pages from `fallocate`, which takes longer.",
-            "take Linux 5.14 or later",
+            "use Linux 5.14 or later",
         ),
         _ => check,
     }
@@ -64,8 +63,8 @@ pub fn clock(found: Result<&(Choice, Facts), &str>) -> Check {
         Err(why) => {
             return Check::works("clock", why).but(
                 Fails,
-                "There is no time to record.",
-                "unset UNDERTICK_CLOCK, or name another clock in it; undertick clock lists them",
+                "No clock can be read: nothing can be recorded.",
+                "unset UNDERTICK_CLOCK if it is set; `undertick clock` lists the clocks and what is wrong with each",
             );
         }
     };
@@ -86,59 +85,80 @@ pub fn clock(found: Result<&(Choice, Facts), &str>) -> Check {
     };
     let mend = match why {
         TscUnavailable::NotX86 => return check,
-        TscUnavailable::Disabled => "start undertick outside of the sandbox that sets PR_SET_TSC",
+        TscUnavailable::Disabled => "run undertick outside the sandbox that sets PR_SET_TSC",
         TscUnavailable::NotInvariant => {
             "in a virtual machine pass the flag on (QEMU: -cpu host,+invtsc), otherwise another CPU"
         }
         TscUnavailable::KernelSaysUnstable => {
-            "see why in `dmesg | grep -i tsc`; clocksource=tsc tsc=reliable at boot if the counters of \
-             the CPUs agree"
+            "read the reason: sudo dmesg | grep -i tsc. Only if it is a false alarm, boot with the kernel \
+             parameters clocksource=tsc tsc=reliable, which switch the kernel's own check off"
         }
     };
     check.but(
         Limited,
-        "A reading costs two to four times that of the counter.",
+        "Each event costs a reading of the kernel's clock: some times that of the counter, or a hundred times \
+         where it is a system call (clocksource hpet or acpi_pm).",
         mend,
     )
 }
 
-pub fn cpus(allowed: usize, online: usize) -> Check {
+/// `allowed`: those that this process may use at once, by its affinity and a quota of its cgroup.
+pub fn cpus(allowed: usize, by_affinity: usize, online: usize) -> Check {
     let check = Check::works("CPUs", format!("{allowed} of {online} may be used"));
-    match allowed {
-        0 | 1 => check.but(
+    match (allowed, by_affinity, online) {
+        (2.., ..) => check,
+        (_, 2.., _) => check.but(
             Limited,
-            "Program and recorder take turns on one CPU: the program is interrupted to empty the rings.",
-            match online {
-                0 | 1 => "take a machine with two CPUs",
-                _ => "allow two (taskset, docker --cpus or --cpuset-cpus, CPUQuota= of systemd)",
-            },
+            "The quota of the cgroup stops program and recorder together whenever it is used up.",
+            "allow two: docker run --cpus=2, CPUQuota=200% of systemd",
         ),
-        _ => check,
+        (_, _, 2..) => check.but(
+            Limited,
+            TURNS,
+            "allow two: taskset -c 0,1, docker run --cpuset-cpus=0,1, AllowedCPUs=0-1 of systemd",
+        ),
+        _ => check.but(Limited, TURNS, "use a machine with two CPUs"),
     }
 }
 
-pub fn rings(session: Result<&Session, &TraceError>) -> Check {
+const TURNS: &str =
+    "Program and recorder take turns on one CPU: the program is interrupted to empty the rings.";
+/// A budget from which on most bursts of events find room.
+const AMPLE_BYTES: u64 = 128 << 20;
+
+/// `is_asked`: UNDERTICK_DIR names the directory.
+pub fn rings(session: Result<&Session, &TraceError>, is_asked: bool) -> Check {
     const NAME: &str = "rings";
-    let more_room = "mount -o remount,size=2g /dev/shm (root), docker run --shm-size=2g, or a directory \
-                     in memory in UNDERTICK_DIR";
+    let mend = match is_asked {
+        true => "unset UNDERTICK_DIR, or set it to a writable directory on a tmpfs with more room",
+        false => {
+            "docker run --shm-size=2g; mount -o remount,size=2g /dev/shm (root); or set UNDERTICK_DIR to a \
+             directory on another tmpfs"
+        }
+    };
     match session {
         Ok(session) => {
             let parent = session.dir().parent().unwrap_or(session.dir());
-            let budget = bytes(session.budget_bytes());
-            let found = format!("in {}, up to {budget} together", parent.display());
+            let budget = session.budget_bytes();
+            let found = format!("in {}, up to {} together", parent.display(), bytes(budget));
             match session.warnings.as_slice() {
-                [] => Check::works(NAME, found),
+                [] if budget >= AMPLE_BYTES => Check::works(NAME, found),
+                [] => Check::works(NAME, found).but(
+                    Limited,
+                    format!("A burst of over {} million events loses some.", (budget >> 20) / 16),
+                    mend,
+                ),
                 warnings => Check::works(NAME, format!("{found}: {}", warnings.join("; "))).but(
                     Limited,
-                    "Rings on a disk may make the program wait for it, and small ones lose events.",
-                    more_room,
+                    "If that directory is on a disk, the program may wait for it; small rings lose events.",
+                    mend,
                 ),
             }
         }
         Err(error) => Check::works(NAME, error.to_string()).but(
             Fails,
             "A program has no memory to record to.",
-            more_room,
+            mend,
         ),
     }
 }
@@ -146,30 +166,25 @@ pub fn rings(session: Result<&Session, &TraceError>) -> Check {
 pub fn memory(limit: Option<MemoryLimit>, budget_bytes: u64) -> Check {
     const NAME: &str = "memory limit";
     let Some(limit) = limit else {
-        return Check::works(NAME, "none for this control group");
+        return Check::works(NAME, "none for this cgroup");
     };
     let free = limit.most_bytes.saturating_sub(limit.used_bytes);
-    let check = Check::works(
-        NAME,
-        format!(
-            "{} for this control group, {} of them free",
-            bytes(limit.most_bytes),
-            bytes(free)
-        ),
-    );
+    let (most, available) = (bytes(limit.most_bytes), bytes(free));
+    let found = format!("{most} for this cgroup, {available} available");
     match free < budget_bytes {
-        true => check.but(
+        true => Check::works(NAME, found).but(
             Limited,
             format!(
-                "Rings may grow to {}: a burst of events may end the program for lack of memory.",
+                "Rings may grow to {}: after a burst of events the OOM killer may end the program.",
                 bytes(budget_bytes)
             ),
             format!(
-                "record --budget {}M, or a higher limit (memory.max, docker --memory, MemoryMax=)",
+                "undertick record --budget {}M, or a higher limit (docker run --memory=4g, MemoryMax=4G of \
+                 systemd)",
                 (free >> 22).max(1)
             ),
         ),
-        false => check,
+        false => Check::works(NAME, found),
     }
 }
 
@@ -179,8 +194,12 @@ pub fn open_files(most: Option<u64>, cpus: usize) -> Check {
     match most {
         Some(most) if most < needed => Check::works(NAME, format!("at most {most}")).but(
             Limited,
-            format!("A recording with kernel events on {cpus} CPUs needs about {needed}."),
-            format!("ulimit -n {}", needed.max(1024)),
+            format!("Kernel events on {cpus} CPUs need about {needed}: beyond the limit there are none."),
+            format!(
+                "ulimit -n {}; where the hard limit is lower: docker run --ulimit nofile=4096, LimitNOFILE=4096 \
+                 of systemd",
+                needed.max(1024)
+            ),
         ),
         Some(most) => Check::works(NAME, format!("at most {most}")),
         None => Check::works(NAME, "no limit"),
@@ -205,48 +224,72 @@ pub fn descheduled(flag: Descheduled, tunables: Option<&str>) -> Check {
                 "Without kernel events it is not known whether a thread left its CPU during a span.",
                 match is_off {
                     true => "remove glibc.pthread.rseq=0 from GLIBC_TUNABLES",
-                    false => "take Linux 4.18 with glibc 2.35, or later ones, for the program as well",
+                    false => {
+                        "use glibc 2.35 and Linux 4.18, or later ones, for undertick and for the program; a \
+                         sandbox must allow rseq"
+                    }
                 },
             )
         }
     }
 }
 
-/// What the kernel allows this process.
+/// What decides whether the kernel allows perf events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rights {
+pub struct PerfRights {
     /// `kernel.perf_event_paranoid`.
     pub paranoid: Option<i32>,
-    /// A filter of system calls (seccomp) is around this process.
+    /// A seccomp filter is around this process.
     pub is_filtered: bool,
-    /// Process numbers are those of the machine.
-    pub has_own_numbers: bool,
 }
 
-impl Rights {
+impl PerfRights {
     pub fn here() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let status = text("/proc/self/status");
-        let namespaces = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
         Self {
             paranoid: text("/proc/sys/kernel/perf_event_paranoid")
                 .trim()
                 .parse()
                 .ok(),
-            is_filtered: (status.lines())
+            is_filtered: (text("/proc/self/status").lines())
                 .any(|line| line.starts_with("Seccomp:") && line.trim_end().ends_with('2')),
-            has_own_numbers: namespaces.is_some_and(|ids| ids.split_whitespace().count() > 1),
+        }
+    }
+
+    /// The mend for a refusal in these words.
+    fn mend(&self, why: &str) -> &'static str {
+        let is_strict = self.paranoid.is_some_and(|level| level > 2);
+        // EACCES comes from the setting, and a filter gives EPERM or ENOSYS.
+        let is_by_setting = is_strict && (why.contains("os error 13") || !self.is_filtered);
+        match why {
+            _ if why.contains("too many open files") => "ulimit -n 4096",
+            _ if why.contains("locked") => MORE_LOCKED,
+            _ if is_by_setting => {
+                "sysctl -w kernel.perf_event_paranoid=2 (root; on the host, not in a container), or record as \
+                 root"
+            }
+            _ if self.is_filtered => {
+                "allow perf_event_open in the seccomp filter: docker run --cap-add PERFMON (Docker 23, Linux \
+                 5.8), or --security-opt seccomp=FILE with a profile that allows it"
+            }
+            _ if why.contains("no perf events") => "use a kernel with CONFIG_PERF_EVENTS",
+            _ => "record as root, or with CAP_PERFMON (Linux 5.8)",
         }
     }
 }
 
+const MORE_LOCKED: &str =
+    "ulimit -l unlimited, or sysctl -w kernel.perf_event_mlock_kb=16384 (root)";
+
 /// A source of kernel events.
-pub fn source(source: &KernelSource, rights: &Rights) -> Check {
+pub fn source(source: &KernelSource, rights: &PerfRights) -> Check {
+    let why = source.why.as_str();
     let (name, works, consequence) = match source.name.as_str() {
         "perf" => (
             "perf",
             "context switches of the program's threads",
-            "Without tracefs either, a slow span cannot be distinguished from a disturbed one.",
+            "Without tracefs either, it is not known for how long a thread lost its CPU: that time is not \
+             subtracted.",
         ),
         "tracefs" => (
             "tracefs",
@@ -255,41 +298,34 @@ pub fn source(source: &KernelSource, rights: &Rights) -> Check {
         ),
         _ => (
             "steal time",
-            "time that the hypervisor took",
+            "counters of /proc/stat, 0 where the hypervisor reports none",
             "Time that a hypervisor takes cannot be seen.",
         ),
     };
-    if source.used {
-        let found = match source.why.as_str() {
-            "" => works.to_owned(),
-            why => format!("{works} ({why})"),
-        };
-        return Check::works(name, found);
+    match (source.used, name) {
+        (true, "perf") if !why.is_empty() => Check::works(name, format!("{works}; {why}")).but(
+            Limited,
+            "Context switches are missing after bursts of them.",
+            MORE_LOCKED,
+        ),
+        (true, _) if why.is_empty() => Check::works(name, works),
+        (true, _) => Check::works(name, format!("{works}; {why}")),
+        (false, _) => {
+            let mend = match name {
+                "perf" => rights.mend(why),
+                "tracefs" if why.contains("container") => {
+                    "run undertick and the program on the host, or docker run --pid=host --privileged"
+                }
+                "tracefs" if why.contains("cannot be mounted") => {
+                    "mount -t tracefs nodev /sys/kernel/tracing (root), and record as root; a kernel with \
+                     CONFIG_TRACING"
+                }
+                "tracefs" => "record as root",
+                _ => "use a kernel whose /proc/stat has the steal column",
+            };
+            Check::works(name, format!("not used: {why}")).but(Limited, consequence, mend)
+        }
     }
-    let mend = match name {
-        "perf" if rights.is_filtered => {
-            "allow perf_event_open in the filter of system calls (docker run --security-opt \
-             seccomp=PROFILE, or --cap-add PERFMON)"
-        }
-        "perf" if rights.paranoid.is_some_and(|level| level > 2) => {
-            "sysctl kernel.perf_event_paranoid=2 (root)"
-        }
-        "perf" => "record as root, or with CAP_PERFMON; a kernel with CONFIG_PERF_EVENTS",
-        "tracefs" if rights.has_own_numbers || source.why.contains("container") => {
-            "record outside of the container, or docker run --pid=host --privileged"
-        }
-        "tracefs" if source.why.contains("not mounted") => {
-            "mount -t tracefs nodev /sys/kernel/tracing (root)"
-        }
-        "tracefs" => {
-            "record as root, or give a group the right (root, until the next boot): chgrp -R GROUP \
-             /sys/kernel/tracing; chmod -R g+rwX /sys/kernel/tracing"
-        }
-        _ => {
-            "nothing where there is no hypervisor; otherwise a kernel that counts it in /proc/stat"
-        }
-    };
-    Check::works(name, format!("not used: {}", source.why)).but(Limited, consequence, mend)
 }
 
 /// The directory in which the costs of recording are kept, and whether it can be written;
@@ -304,12 +340,12 @@ pub fn calibration(kept: Option<(PathBuf, io::Result<()>)>) -> Check {
         Some((directory, Err(error))) => {
             format!("cannot be kept in {}: {error}", directory.display())
         }
-        None => "cannot be kept: neither HOME nor XDG_CACHE_HOME names a directory".to_owned(),
+        None => "cannot be kept: neither HOME nor XDG_CACHE_HOME is an absolute path".to_owned(),
     };
     Check::works(NAME, found).but(
         Limited,
-        "Each recording measures its own cost again, for some seconds.",
-        "name a directory that can be written in XDG_CACHE_HOME",
+        "Each recording measures its cost again, for about a second.",
+        "set XDG_CACHE_HOME to the absolute path of a writable directory",
     )
 }
 

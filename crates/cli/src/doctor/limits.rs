@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes of memory that a control group may use, and those that it uses.
+/// Bytes of memory that a cgroup may use, and those that it uses and cannot give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     pub most_bytes: u64,
@@ -13,6 +13,12 @@ pub struct MemoryLimit {
 /// Number of CPUs that this process may use, by its affinity and its control group.
 pub fn cpus_allowed() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Number of CPUs that this process may use by its affinity alone.
+pub fn cpus_by_affinity() -> usize {
+    rustix::thread::sched_getaffinity(None)
+        .map_or_else(|_| cpus_allowed(), |set| set.count() as usize)
 }
 
 /// Number of CPUs of the machine that are online.
@@ -112,10 +118,26 @@ impl Interface {
             text.trim().parse::<u64>().ok() // "max" is no number
         });
         let most_bytes = most.filter(|most| *most < UNLIMITED)?;
+        let cached = self.reclaimable(group).unwrap_or(0);
         Some(MemoryLimit {
             most_bytes,
-            used_bytes: used.unwrap_or(0),
+            used_bytes: used.unwrap_or(0).saturating_sub(cached),
         })
+    }
+
+    /// The part of what is used that the kernel gives back when memory is short: files that nothing
+    /// has read for a time.
+    fn reclaimable(self, group: &Path) -> Option<u64> {
+        let text = fs::read_to_string(group.join("memory.stat")).ok()?;
+        let key = match self {
+            Self::V1 => "total_inactive_file ",
+            Self::V2 => "inactive_file ",
+        };
+        text.lines()
+            .find_map(|line| line.strip_prefix(key))?
+            .trim()
+            .parse()
+            .ok()
     }
 }
 
@@ -158,7 +180,12 @@ mod tests {
         }
         assert_eq!(Interface::V2.narrowest(inner.clone()), None);
         write("outer", "memory.max", "268435456\n");
-        write("outer", "memory.current", "4096\n");
+        write("outer", "memory.current", "5096\n");
+        write(
+            "outer",
+            "memory.stat",
+            "anon 4000\nfile 1096\ninactive_file 1000\n",
+        );
         write("outer/inner", "memory.max", "536870912\n");
         let narrow = MemoryLimit {
             most_bytes: 256 << 20,

@@ -19,9 +19,10 @@ fn kernels_are_told_apart_by_their_numbers() {
 
 #[test]
 fn one_cpu_is_few() {
-    assert_eq!(judged(&cpus(2, 8)).0, CheckState::Works);
-    assert!(judged(&cpus(1, 8)).1.contains("taskset"));
-    assert!(judged(&cpus(1, 1)).1.contains("a machine with two"));
+    assert_eq!(judged(&cpus(2, 8, 8)).0, CheckState::Works);
+    assert!(judged(&cpus(1, 1, 8)).1.contains("taskset"));
+    assert!(judged(&cpus(1, 4, 8)).1.contains("CPUQuota"));
+    assert!(judged(&cpus(1, 1, 1)).1.contains("a machine with two"));
 }
 
 #[test]
@@ -39,7 +40,9 @@ fn a_group_needs_room_for_the_rings() {
     );
     let narrow = memory(limit(512 << 20, 256 << 20), 1 << 30);
     assert!(
-        judged(&narrow).1.starts_with("record --budget 64M"),
+        judged(&narrow)
+            .1
+            .starts_with("undertick record --budget 64M"),
         "{narrow:?}"
     );
     assert!(narrow.found.contains("512.0 MiB") && narrow.found.contains("256.0 MiB"));
@@ -54,8 +57,16 @@ fn a_group_needs_room_for_the_rings() {
 fn files_are_needed_for_each_cpu() {
     assert_eq!(judged(&open_files(Some(1024), 2)).0, CheckState::Works);
     assert_eq!(judged(&open_files(None, 2)).0, CheckState::Works);
-    assert_eq!(judged(&open_files(Some(64), 2)).1, "ulimit -n 1024");
-    assert_eq!(judged(&open_files(Some(1024), 512)).1, "ulimit -n 2112");
+    assert!(
+        judged(&open_files(Some(64), 2))
+            .1
+            .starts_with("ulimit -n 1024;")
+    );
+    assert!(
+        judged(&open_files(Some(1024), 512))
+            .1
+            .starts_with("ulimit -n 2112;")
+    );
 }
 
 #[test]
@@ -70,43 +81,61 @@ fn a_flag_that_was_switched_off_is_switched_on_again() {
     );
 }
 
+fn events_from(name: &str, used: bool, why: &str) -> KernelSource {
+    KernelSource {
+        name: name.to_owned(),
+        used,
+        why: why.to_owned(),
+        tells: Vec::new(),
+        records: 0,
+        lost: 0,
+        clock: String::new(),
+        error_ns: 0.0,
+    }
+}
+
 #[test]
 fn each_refusal_of_the_kernel_has_its_mend() {
-    let refused = |name: &str, why: &str, rights: &Rights| {
-        let source_of_events = KernelSource {
-            name: name.to_owned(),
-            used: false,
-            why: why.to_owned(),
-            tells: Vec::new(),
-            records: 0,
-            lost: 0,
-            clock: String::new(),
-            error_ns: 0.0,
-        };
-        let check = source(&source_of_events, rights);
+    let refused = |name: &str, why: &str, rights: &PerfRights| {
+        let check = source(&events_from(name, false, why), rights);
         assert!(check.found.contains(why));
         judged(&check).1.to_owned()
     };
-    let plain = Rights::default();
-    let paranoid = Rights {
+    let plain = PerfRights::default();
+    let paranoid = PerfRights {
         paranoid: Some(3),
-        ..Rights::default()
+        is_filtered: false,
     };
-    let filtered = Rights {
+    let both = PerfRights {
+        paranoid: Some(4),
         is_filtered: true,
-        ..paranoid.clone()
     };
-    assert!(refused("perf", "no", &paranoid).contains("perf_event_paranoid=2"));
-    assert!(refused("perf", "no", &filtered).contains("seccomp"));
-    assert!(refused("perf", "no", &plain).contains("CAP_PERFMON"));
-    let contained = Rights {
-        has_own_numbers: true,
-        ..Rights::default()
-    };
-    assert!(refused("tracefs", "no", &contained).contains("--pid=host"));
-    assert!(refused("tracefs", "tracefs is not mounted", &plain).contains("mount -t tracefs"));
-    assert!(refused("tracefs", "not allowed", &plain).contains("chgrp"));
+    let (setting, filter) = ("denied (os error 13)", "not permitted (os error 1)");
+    assert!(refused("perf", setting, &paranoid).contains("perf_event_paranoid=2"));
+    assert!(refused("perf", setting, &both).contains("perf_event_paranoid=2"));
+    assert!(refused("perf", filter, &both).contains("seccomp"));
+    assert!(refused("perf", filter, &plain).contains("CAP_PERFMON"));
+    assert!(refused("perf", "too many open files", &both).contains("ulimit -n"));
+    assert!(refused("perf", "no memory may be locked", &both).contains("mlock_kb"));
+    assert!(refused("perf", "this kernel has no perf events", &plain).contains("CONFIG_PERF"));
+    assert!(refused("tracefs", "in a container", &plain).contains("--pid=host"));
+    assert!(refused("tracefs", "cannot be mounted: x", &plain).contains("mount -t tracefs"));
+    assert_eq!(refused("tracefs", "not allowed", &plain), "record as root");
     assert!(refused("proc_stat", "no", &plain).contains("/proc/stat"));
+}
+
+#[test]
+fn small_buffers_are_a_limit() {
+    let plain = PerfRights::default();
+    let check = |name: &str, why: &str| source(&events_from(name, true, why), &plain);
+    assert_eq!(judged(&check("perf", "")).0, CheckState::Works);
+    assert!(
+        judged(&check("perf", "its buffers are small"))
+            .1
+            .contains("ulimit -l")
+    );
+    let lacks = check("tracefs", "this kernel has no page faults");
+    assert!(judged(&lacks).0 == CheckState::Works && lacks.found.contains("no page faults"));
 }
 
 #[test]
