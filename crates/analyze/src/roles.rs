@@ -1,7 +1,9 @@
 //! Roles of threads: what the spans of a program are told apart by before their own names.
 //!
 //! Threads of one name have one role, and so have threads whose names differ in a number at their
-//! end alone, as those of a pool do. A program that names no thread has no roles.
+//! end alone, as those of a pool do: a number after a separator (`worker 2`) is never a part of the
+//! role, one without (`lz4`) is where no other thread has the same name with another number. A
+//! program that names no thread has no roles.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,6 +14,9 @@ const MOST_ROLES: usize = 256;
 /// The roles of threads without a name.
 const MAIN: &str = "main thread";
 const OTHERS: &str = "other threads";
+
+/// What stands between a name and its number.
+const SEPARATORS: [char; 7] = [' ', '-', '_', '.', ':', '#', '/'];
 
 /// The roles of the threads of a trace.
 #[derive(Clone, Debug, Default)]
@@ -26,36 +31,35 @@ impl Roles {
         if threads.is_empty() {
             return roles;
         }
-        roles.number(MAIN);
-        roles.number(OTHERS);
         let distinct: HashSet<&str> = threads.iter().map(|thread| &*thread.name).collect();
         let mut alike: HashMap<&str, usize> = HashMap::new();
         for name in distinct {
-            *alike.entry(without_number(name)).or_default() += 1;
+            *alike.entry(stem(name).0).or_default() += 1;
         }
+        let mut numbers: HashMap<&str, u32> = HashMap::new();
+        let mut number = |name| {
+            *numbers
+                .entry(name)
+                .or_insert_with(|| match roles.names.len() {
+                    MOST_ROLES.. => 1,
+                    here => {
+                        roles.names.push(name.to_owned());
+                        here as u32
+                    }
+                })
+        };
+        number(MAIN);
+        number(OTHERS);
         for thread in threads {
-            let stem = without_number(&thread.name);
-            let name = match alike.get(stem) {
-                Some(2..) => stem,
+            // The same in a run with one worker and in one with many.
+            let role = match stem(&thread.name) {
+                (stem, true) => stem,
+                (stem, false) if alike.get(stem).is_some_and(|names| *names > 1) => stem,
                 _ => &thread.name,
             };
-            let role = roles.number(name);
-            roles.of_thread.insert((thread.pid, thread.tid), role);
+            (roles.of_thread).insert((thread.pid, thread.tid), number(role));
         }
         roles
-    }
-
-    /// The role of that name; [`OTHERS`] where there is no room for another one.
-    fn number(&mut self, name: &str) -> u32 {
-        let known = self.names.iter().position(|known| known == name);
-        let role = known.unwrap_or_else(|| match self.names.len() {
-            MOST_ROLES.. => 1,
-            here => {
-                self.names.push(name.to_owned());
-                here
-            }
-        });
-        role as u32
     }
 
     /// The role of a thread; `None` where there are no roles.
@@ -70,14 +74,15 @@ impl Roles {
     }
 }
 
-/// A name up to the number at its end and what separates them; all of it where nothing is left.
-fn without_number(name: &str) -> &str {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let stem = match stem.len() < name.len() {
-        true => stem.trim_end_matches([' ', '-', '_', '.', ':', '#', '/']),
-        false => stem,
-    };
-    if stem.is_empty() { name } else { stem }
+/// A name without the number at its end, and whether something separates the two; all of the name where
+/// nothing would be left.
+fn stem(name: &str) -> (&str, bool) {
+    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let stem = letters.trim_end_matches(SEPARATORS);
+    match letters.len() < name.len() && !stem.is_empty() {
+        true => (stem, stem.len() < letters.len()),
+        false => (name, false),
+    }
 }
 
 #[cfg(test)]
@@ -110,8 +115,11 @@ mod tests {
             (7, "io"),
             (8, "7"),
             (9, "8"),
+            (10, "lz4"),
+            (11, "net1"),
+            (12, "net2"),
         ]);
-        let found: Vec<_> = (1..=10).map(|tid| named(&roles, tid).unwrap()).collect();
+        let found: Vec<_> = (1..=13).map(|tid| named(&roles, tid).unwrap()).collect();
         assert_eq!(
             found,
             [
@@ -119,11 +127,14 @@ mod tests {
                 "worker",
                 "worker",
                 "worker",
-                "phase-2",
+                "phase",
                 "io",
                 "io",
                 "7",
                 "8",
+                "lz4",
+                "net",
+                "net",
                 "other threads"
             ]
         );

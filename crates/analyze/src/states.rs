@@ -11,7 +11,7 @@
 //!
 //! **Bounds.** At most [`MOST_PATHS`] paths and 2^13 calls of each; of traces with more than
 //! twice [`MOST_ROWS`] rows together, row groups spread evenly over them; of many runs
-//! [`MOST_RUNS`].
+//! [`MOST_RUNS`], as long as these have fewer than [`MOST_SWITCHES`] switches, 16 bytes each.
 
 mod bins;
 pub(crate) mod facts;
@@ -42,6 +42,8 @@ const WORTH: f64 = 0.01;
 const MOST_ROWS: u64 = 1 << 22;
 /// Most runs that are looked at, spread evenly over all.
 const MOST_RUNS: usize = 32;
+/// Switches from which on no further run is looked at.
+const MOST_SWITCHES: usize = 1 << 24;
 /// Fewest calls of a state in a run with a median.
 const FEWEST_IN_RUN: usize = 16;
 
@@ -75,6 +77,10 @@ pub fn add_states_of_runs(
     let mut looking = Looking::new(report, options);
     let n = traces.len().min(MOST_RUNS);
     for at in 0..n {
+        let switches: usize = looking.abouts.iter().map(|about| about.running.len()).sum();
+        if switches >= MOST_SWITCHES {
+            break;
+        }
         let path = &traces[at * traces.len() / n];
         let trace = Trace::open(path)?;
         let mut on_progress = |share| progress((at as f64 + share) / n as f64);

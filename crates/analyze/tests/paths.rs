@@ -221,6 +221,41 @@ fn threads_of_a_role_are_one_root() {
     }
 }
 
+/// A run in which one role alone has spans has no roles, and then the set has none.
+#[test]
+fn runs_have_roles_together_or_not() {
+    let (manifest, roles) = with_roles();
+    let mut done = BTreeMap::<Vec<i32>, Done>::new();
+    let mut run = |seed: u64, rings: &[i32]| {
+        let mut program = Program::new(seed);
+        for &ring in rings {
+            program.ring = ring;
+            (0..20).for_each(|_| program.call(&[]));
+        }
+        for (path, more) in &program.done {
+            let all = done.entry(path.clone()).or_default();
+            all.calls += more.calls;
+            all.recursive += more.recursive;
+            all.total += more.total;
+            all.own += more.own;
+            all.longest = all.longest.max(more.longest);
+        }
+        Run {
+            name: seed.to_string(),
+            report: report(&manifest, &Options::default(), &program.rows),
+        }
+    };
+    let all: Vec<i32> = (0..roles.len() as i32).collect();
+    let runs = [run(1, &all), run(2, &[0, 1, 3])];
+    assert!(runs[0].report.has_roles() && !runs[1].report.has_roles());
+    let combined = combine(&runs, 0.95).unwrap();
+    assert!(!combined.has_roles());
+    assert_done(&combined, &done);
+    let both = [runs[0].clone(), runs[0].clone()];
+    let combined = combine(&both, 0.95).unwrap();
+    assert_eq!(paths(&combined).len(), paths(&runs[0].report).len());
+}
+
 /// A role is no root where all spans are its own.
 #[test]
 fn one_role_is_none() {

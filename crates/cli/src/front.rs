@@ -162,7 +162,10 @@ pub fn record_and_report(program: &[OsString]) -> Result<u8, Failure> {
     .concat();
     let status = crate::perform(command(&words)?)?;
     if trace.join(undertick_format::files::MANIFEST_FILE).exists() {
-        crate::perform(command(&[OsStr::new("report"), trace.as_os_str()])?)?;
+        let report = command(&[OsStr::new("report"), trace.as_os_str()])?;
+        if let Err(failure) = crate::perform(report) {
+            alert!("undertick: {}", output::shortened(&failure.text));
+        }
     }
     Ok(status)
 }

@@ -85,7 +85,7 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
     progress.done();
     let manifest = imported?;
     for warning in &manifest.warnings {
-        say!("undertick: warning: {warning}");
+        alert!("undertick: warning: {warning}");
     }
     let kernel = manifest.kernel.as_ref();
     let document = serde_json::json!({

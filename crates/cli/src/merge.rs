@@ -49,7 +49,7 @@ pub fn run(arguments: &Merge) -> Result<u8, Failure> {
     progress.done();
     let manifest = merged?;
     for warning in &manifest.warnings {
-        say!("undertick: warning: {warning}");
+        alert!("undertick: warning: {warning}");
     }
     let document = serde_json::json!({
         "trace": arguments.output.display().to_string(),

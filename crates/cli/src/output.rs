@@ -44,7 +44,7 @@ pub fn print(text: &str) -> Result<u8, Failure> {
 /// How every command speaks.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Manners {
-    /// No progress and no notes on standard error, only errors and losses
+    /// No progress and no summary on standard error: errors, losses and warnings alone
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When to use colours; auto: on a terminal, unless NO_COLOR is set

@@ -291,10 +291,13 @@ pub fn summary(trace: &Path, manifest: &Manifest) {
         _ => alert!("{text}"),
     }
     if let Some(kernel) = &manifest.kernel {
-        say!("undertick: {}", evidence(kernel));
+        match kernel.sources.iter().all(|source| source.lost == 0) {
+            true => say!("undertick: {}", evidence(kernel)),
+            false => alert!("undertick: {}", evidence(kernel)),
+        }
     }
     for warning in &manifest.warnings {
-        say!("undertick: note: {warning}");
+        alert!("undertick: note: {warning}");
     }
 }
 

@@ -235,6 +235,10 @@ fn a_memory_limit_below_what_rings_may_take() {
         group.0.display()
     );
     if let Some(output) = below(&["sh", "-c", &enter, "sh"]) {
+        let rings = check(&output, "rings")["found"].to_string();
+        if !rings.contains("1.0 GiB") {
+            return println!("skipped: rings have less room than the limit: {rings}");
+        }
         mended(&output, "memory limit", "limited", "record --budget");
         let found = check(&output, "memory limit")["found"].to_string();
         assert!(found.contains("512.0 MiB"), "{found}");
@@ -258,6 +262,14 @@ fn without_any_right() {
         .gid(65_534)
         .output()
         .unwrap();
-    mended(&output, "tracefs", "limited", "record as root");
+    // In a container it names that first.
+    let is_contained =
+        !fs::metadata("/proc/self/ns/pid").is_ok_and(|about| about.ino() == 0xEFFF_FFFC);
+    let mend = if is_contained {
+        "--pid=host"
+    } else {
+        "record as root"
+    };
+    mended(&output, "tracefs", "limited", mend);
     mended(&output, "calibration", "limited", "XDG_CACHE_HOME");
 }

@@ -455,7 +455,7 @@ fn it_says_what_it_needs() {
     for (command, says) in [
         ("--overflow overwrite -- true", "use grow, drop or block"),
         ("-- ./no-such-program", "no such program"),
-        ("-q -- /bin/true", "no such option"),
+        ("-z -- /bin/true", "no such option"),
         ("--log before -- true", "before: cannot be made"),
     ] {
         tmux.run(&format!("{} {command}", live()));

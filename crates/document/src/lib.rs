@@ -131,18 +131,31 @@ impl Report {
         }
     }
 
-    /// The path whose names a text has, from the outermost on with `/` between them; where there is
-    /// none, all paths whose last names it has.
+    /// The paths of spans that a text names: that whose names it has, from the role or the outermost
+    /// span on with `/` between them; where there is none, those whose names without the role it has,
+    /// or else those with these last names.
     #[must_use]
     pub fn paths_named(&self, text: &str) -> Vec<usize> {
-        let names: Vec<String> = (0..self.paths.len()).map(|at| self.path_name(at)).collect();
+        let is_span = |&at: &usize| self.paths[at].threads.is_none();
+        let spans: Vec<usize> = (0..self.paths.len()).filter(is_span).collect();
+        let having = |names: &dyn Fn(usize) -> bool| -> Vec<usize> {
+            spans.iter().copied().filter(|&at| names(at)).collect()
+        };
+        let roles = usize::from(self.has_roles());
+        let without_role = |at: usize| {
+            self.path_names(at)
+                .skip(roles)
+                .collect::<Vec<_>>()
+                .join("/")
+        };
         let end = format!("/{text}");
-        match names.iter().position(|name| name == text) {
-            Some(at) => vec![at],
-            None => (0..names.len())
-                .filter(|&at| names[at].ends_with(&end))
-                .collect(),
-        }
+        let by: [&dyn Fn(usize) -> bool; 3] = [
+            &|at| self.path_name(at) == text,
+            &|at| without_role(at) == text,
+            &|at| self.path_name(at).ends_with(&end),
+        ];
+        let mut found = by.into_iter().map(having);
+        found.find(|found| !found.is_empty()).unwrap_or_default()
     }
 }
 

@@ -18,8 +18,11 @@ type Names<'a> = Vec<&'a str>;
 pub(super) fn paths(runs: &[Run]) -> Vec<PathReport> {
     let mut keys: Vec<Names<'_>> = Vec::new();
     let mut same: HashMap<Names<'_>, Vec<&PathReport>> = HashMap::new();
+    // Roles are no way to tell paths apart where a run has none.
+    let mut with_paths = runs.iter().filter(|run| !run.report.paths.is_empty());
+    let with_roles = with_paths.all(|run| run.report.has_roles());
     for run in runs {
-        for (key, path) in named(&run.report) {
+        for (key, path) in named(&run.report, with_roles) {
             let of_key = same.entry(key.clone()).or_default();
             if of_key.is_empty() {
                 keys.push(key);
@@ -55,6 +58,7 @@ pub(super) fn paths(runs: &[Run]) -> Vec<PathReport> {
             let path = combined[&key[..]].clone();
             PathReport {
                 parent: place.get(around).copied(),
+                depth: around.len() as u32,
                 share: (path.total.as_ref())
                     .filter(|_| whole > 0.0)
                     .map(|total| total.value / whole),
@@ -64,15 +68,18 @@ pub(super) fn paths(runs: &[Run]) -> Vec<PathReport> {
         .collect()
 }
 
-/// The paths of a run with their names.
-fn named(report: &Report) -> Vec<(Names<'_>, &PathReport)> {
+/// The paths of a run with their names, with roles or without.
+fn named(report: &Report, with_roles: bool) -> Vec<(Names<'_>, &PathReport)> {
     let mut named: Vec<(Names<'_>, &PathReport)> = Vec::with_capacity(report.paths.len());
     for path in &report.paths {
         let around = path.parent.and_then(|at| named.get(at as usize));
         let mut names = around.map_or_else(Vec::new, |(names, _)| names.clone());
-        names.push(&path.name);
+        if path.threads.is_none() || with_roles {
+            names.push(&path.name);
+        }
         named.push((names, path));
     }
+    named.retain(|(names, _)| !names.is_empty());
     named
 }
 

@@ -101,6 +101,7 @@ impl Facts {
         });
         all.whether(StateFact::Faulted, None, calls, |call| call.is_faulted);
         all.whether(StateFact::Resumed, None, calls, |call| call.is_resumed);
+        all.among(StateFact::Run, calls, |call| about(call).run.clone());
         all.beside(abouts, calls);
         let are_several = abouts.len() > 1;
         all.among(StateFact::Thread, calls, |call| {
@@ -118,7 +119,6 @@ impl Facts {
             let tid = about.threads.get(&call.ring)?;
             Some(about.running.cpu(*tid, call.start)?.to_string())
         });
-        all.among(StateFact::Run, calls, |call| about(call).run.clone());
         all
     }
 

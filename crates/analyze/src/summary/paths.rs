@@ -60,7 +60,9 @@ impl Sums {
             [only] => inside[0] = std::mem::take(&mut inside[only + 1]),
             _ => {
                 for &role in &with_spans {
-                    self.totals[role] = self.total(&inside[role + 1]);
+                    let known = inside[role + 1].iter().filter_map(|&at| self.totals[at]);
+                    // A short span may seem to take less than nothing.
+                    self.totals[role] = known.map(|ns| ns.max(0.0)).reduce(|a, b| a + b);
                 }
                 inside[0] = with_spans;
             }
@@ -126,7 +128,7 @@ pub(super) fn paths(source: &PathSource<'_>, roles: &[(&str, u32)]) -> Vec<PathR
     paths
 }
 
-/// Gives each role the sums of its outermost spans.
+/// Gives each role the sums of its outermost spans, as far as they are known.
 fn add_up(paths: &mut [PathReport]) {
     for at in 0..paths.len() {
         if paths[at].threads.is_none() {
@@ -135,15 +137,18 @@ fn add_up(paths: &mut [PathReport]) {
         let inside: Vec<&PathReport> = (paths.iter())
             .filter(|path| path.parent == Some(at as u32))
             .collect();
-        let totals: Option<Vec<&Estimate>> =
-            inside.iter().map(|path| path.total.as_ref()).collect();
+        let totals = inside.iter().filter_map(|path| path.total.as_ref());
+        let known: Vec<&Estimate> = totals.filter(|total| total.value >= 0.0).collect();
         let off_cpu_ns = inside.iter().map(|path| path.off_cpu_ns).sum();
-        let total = totals.and_then(|of| sum(&of));
+        let mut total = sum(&known);
+        if let Some(total) = total.as_mut().filter(|_| known.len() < inside.len()) {
+            total.interval.hi = None;
+        }
         (paths[at].total, paths[at].off_cpu_ns) = (total, off_cpu_ns);
     }
 }
 
-/// The sum of totals, all of which are wrong in the same direction.
+/// The sum of totals, all of which are wrong in the same direction; `None` for none.
 fn sum(of: &[&Estimate]) -> Option<Estimate> {
     let bound = |bound: fn(&Interval) -> Option<f64>| -> Option<f64> {
         of.iter().map(|total| bound(&total.interval)).sum()
@@ -289,4 +294,57 @@ impl<'a> Names<'a> {
 fn quantile(of: &Distribution, p: f64) -> Option<f64> {
     let rank = (p * of.n() as f64).ceil() as u64;
     Some(of.at_rank(rank.clamp(1, of.n().max(1)))?.middle())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(total: Option<f64>) -> PathReport {
+        PathReport {
+            parent: Some(0),
+            depth: 1,
+            total: total.map(|value| Estimate {
+                value,
+                interval: Interval::new(value - 1.0, value + 1.0),
+                level: 0.95,
+                unit: "ns".to_owned(),
+                method: String::new(),
+                n: 2,
+                n_effective: 2.0,
+                notes: Vec::new(),
+            }),
+            off_cpu_ns: Some(3.0),
+            ..empty("span")
+        }
+    }
+
+    fn role_of(totals: &[Option<f64>]) -> PathReport {
+        let role = PathReport {
+            threads: Some(2),
+            ..empty("role")
+        };
+        let mut paths = vec![role];
+        paths.extend(totals.iter().map(|&total| span(total)));
+        add_up(&mut paths);
+        paths.swap_remove(0)
+    }
+
+    /// A span of which nothing is known, or that seems to take less than nothing, takes nothing from
+    /// the others of its role.
+    #[test]
+    fn a_role_has_what_is_known_of_its_spans() {
+        let bounds = |role: &PathReport| {
+            let total = role.total.as_ref().unwrap();
+            (total.value, total.interval.lo, total.interval.hi)
+        };
+        let role = role_of(&[Some(10.0), Some(5.0)]);
+        assert_eq!(bounds(&role), (15.0, Some(13.0), Some(17.0)));
+        assert_eq!((role.total.unwrap().n, role.off_cpu_ns), (4, Some(6.0)));
+        for other in [None, Some(-3.0)] {
+            let role = role_of(&[Some(10.0), other]);
+            assert_eq!(bounds(&role), (10.0, Some(9.0), None));
+        }
+        assert_eq!(role_of(&[None]).total, None);
+    }
 }

@@ -49,6 +49,11 @@ impl Running {
         }
     }
 
+    /// Number of switches.
+    pub(crate) fn len(&self) -> usize {
+        self.threads.values().map(Vec::len).sum()
+    }
+
     /// The threads that switched at all.
     pub(crate) fn threads(&self) -> impl Iterator<Item = i32> + '_ {
         self.threads.keys().copied()

@@ -7,7 +7,7 @@ use undertick_estimate::{Numbers, Versus, fewest_runs, paired_runs_versus, runs_
 use undertick_experiment::over;
 use undertick_report::compare::FEW_RUNS;
 use undertick_report::survey::Metric;
-use undertick_units::Estimate;
+use undertick_units::{Estimate, Interval};
 
 use super::figures::{Figure, MatchedFigures, lonely, two_units};
 use super::input::{Run, Runs};
@@ -42,7 +42,7 @@ pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> MatchedFigures {
         if in_a.values.len() < a.runs.len() || in_b.values.len() < b.runs.len() {
             incomplete.push(id.clone());
         }
-        if in_a.is_below_cost() || in_b.is_below_cost() {
+        if in_a.is_below_cost() && in_b.is_below_cost() {
             below_cost.push(id.clone());
             continue;
         }
@@ -107,7 +107,7 @@ impl<'a> RunValues<'a> {
     }
 }
 
-/// Compares a figure of two sets; `None` where they have too few runs in common, or one is
+/// Compares a figure of two sets; `None` where they have too few runs in common, or both are
 /// shorter than the cost of recording is known.
 pub(super) fn figure(
     a: RunValues<'_>,
@@ -115,7 +115,7 @@ pub(super) fn figure(
     are_paired: bool,
     options: &Options,
 ) -> Option<Figure> {
-    if a.is_below_cost() || b.is_below_cost() {
+    if a.is_below_cost() && b.is_below_cost() {
         return None;
     }
     let (of_a, of_b) = match are_paired {
@@ -133,9 +133,23 @@ pub(super) fn figure(
     let middle = |values: &[f64]| -> Option<Estimate> {
         let n = values.len() as u64;
         let found = over(&Numbers::new(values.to_vec()), n, options.level)?;
-        Some(Estimate {
-            unit: unit.clone(),
-            ..found
+        let is_duration = a.metric.estimate.unit == "ns";
+        Some(match is_duration && found.value < 0.0 {
+            // The difference is not touched by this.
+            true => Estimate {
+                value: 0.0,
+                interval: Interval {
+                    lo: Some(0.0),
+                    hi: found.interval.hi.map(|hi| hi.max(0.0)),
+                },
+                unit: unit.clone(),
+                notes: vec!["more was subtracted for recording than it took".to_owned()],
+                ..found
+            },
+            false => Estimate {
+                unit: unit.clone(),
+                ..found
+            },
         })
     };
     let mut found = versus(1.0)?;
@@ -164,7 +178,7 @@ fn shorter_than_known(ids: &[String]) -> Option<Warning> {
     Some(Warning {
         code: "below_cost".to_owned(),
         text: format!(
-            "shorter than the cost of recording is known, so not compared: {}",
+            "below 0 in most runs of both sides, because more was subtracted than it took, so not compared: {}",
             listed(ids)?
         ),
     })

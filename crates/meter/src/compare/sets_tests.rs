@@ -292,12 +292,13 @@ fn what_is_missing_is_left_out() {
 fn what_is_shorter_than_its_cost_is_not_compared() {
     let rounds = of_rounds();
     let (a, b) = programs(5, 9, 1.0, 0.0, rounds.path());
-    let (Input::Runs(a), Input::Runs(mut b)) = (a, b) else {
+    let (Input::Runs(mut a), Input::Runs(mut b)) = (a, b) else {
         panic!("sets");
     };
-    for (run, at) in b.runs.iter_mut().zip(0..) {
-        run.metrics[2].estimate.value = if at < 4 { 3.0 } else { -2.0 };
-        run.metrics[3].estimate.value = if at < 5 { 3.0 } else { -2.0 };
+    for (a, b) in a.runs.iter_mut().zip(&mut b.runs) {
+        a.metrics[2].estimate.value = -1.0;
+        b.metrics[2].estimate.value = -2.0;
+        a.metrics[3].estimate.value = -1.0;
     }
     let found = compare_as(Input::Runs(a), Input::Runs(b), &Options::at_level(0.95)).unwrap();
     let names: Vec<&str> = found.rows.iter().map(|row| row.name.as_str()).collect();
@@ -315,6 +316,9 @@ fn what_is_shorter_than_its_cost_is_not_compared() {
         "{}",
         warning.text
     );
+    // Where one side is long, it differs.
+    let send = found.rows.iter().find(|row| row.name == "send").unwrap();
+    assert_eq!((send.a.value, send.verdict), (0.0, Verdict::Slower));
     assert!(found.rows.iter().all(|row| row.b.value > 0.0));
 }
 

@@ -16,6 +16,8 @@ use super::{Options, rows};
 struct Node<'a> {
     name: &'a str,
     is_role: bool,
+    /// A run has it in several roles, which are left out: no call of it is typical.
+    is_mixed: bool,
     parent: Option<usize>,
     depth: u32,
     inside: Vec<usize>,
@@ -40,12 +42,13 @@ pub(super) fn changes(
     {
         return Vec::new();
     }
-    // Roles are no way to tell paths apart where a side has none.
-    let has_roles = |runs: &Vec<RunPaths<'_>>| {
-        runs.iter()
-            .any(|(_, paths)| paths.iter().any(|path| path.is_role))
-    };
-    let nodes = merged(&sides, sides.iter().all(has_roles));
+    // Roles are no way to tell paths apart where a run has none.
+    let mut each = sides
+        .iter()
+        .flatten()
+        .filter(|(_, paths)| !paths.is_empty());
+    let with_roles = each.all(|(_, paths)| paths.iter().any(|path| path.is_role));
+    let nodes = merged(&sides, with_roles);
     let order = outer_first(&nodes);
     let are_sets = matches!((a, b), (Input::Runs(_), Input::Runs(_)));
     let found: Vec<Option<Figure>> = (order.iter())
@@ -64,7 +67,13 @@ pub(super) fn changes(
         let side = |which: usize| {
             let of = &node.sides[which];
             let runs = sides[which].len() as f64;
-            (!of.is_empty()).then(|| mean(of, runs, middle.map(|of| of[which])))
+            (!of.is_empty()).then(|| {
+                let side = mean(of, runs, middle.map(|of| of[which]));
+                PathSide {
+                    call_ns: side.call_ns.filter(|_| !node.is_mixed),
+                    ..side
+                }
+            })
         };
         changes.push(PathChange {
             name: node.name.to_owned(),
@@ -118,7 +127,10 @@ fn merged<'a>(sides: &[Vec<RunPaths<'a>>; 2], with_roles: bool) -> Vec<Node<'a>>
                     }
                     nodes.len() - 1
                 });
-                nodes[at].sides[which].push((run, path));
+                let of_side = &mut nodes[at].sides[which];
+                let is_again = of_side.last().is_some_and(|(before, _)| before == run);
+                of_side.push((run, path));
+                nodes[at].is_mixed |= is_again;
                 here.push(Some(at));
             }
         }
@@ -142,6 +154,9 @@ fn outer_first(nodes: &[Node<'_>]) -> Vec<usize> {
 
 /// The typical time of a call in both; `None` where a side does not have it.
 fn figure(node: &Node<'_>, are_sets: bool, are_paired: bool, options: &Options) -> Option<Figure> {
+    if node.is_mixed {
+        return None;
+    }
     if are_sets {
         let values = |which: usize| -> BTreeMap<&str, f64> {
             let runs = node.sides[which].iter();
@@ -206,6 +221,7 @@ fn words(node: &Node<'_>, row: Option<&Row>, are_sets: bool) -> String {
         }
         Some(row) => row.words.clone(),
         None if node.is_role => "threads".to_owned(),
+        None if node.is_mixed => "not compared: several roles on one side".to_owned(),
         None => "not compared".to_owned(),
     }
 }

@@ -163,6 +163,20 @@ fn roles_are_no_spans() {
     assert_eq!(mixed.len(), 2, "{mixed:?}");
     assert_eq!((&*mixed[0].0, mixed[0].1), ("read", 0));
     assert_eq!(mixed[0].2, "slower by 30.0 %");
+    // What both roles do has no typical call.
+    let both = [
+        ("role io", 0.0, 500.0, 0.0, 0.0, None),
+        ("role io/read", 5.0, 500.0, 500.0, 100.0, None),
+        ("role worker", 0.0, 100.0, 0.0, 0.0, None),
+        ("role worker/read", 10.0, 100.0, 100.0, 10.0, None),
+    ];
+    let found = compared(one("a", &both), one("b", &without)).paths;
+    assert_eq!(found[0].words, "not compared: several roles on one side");
+    let side = found[0].a.unwrap();
+    assert_eq!(
+        (side.calls, side.total_ns, side.call_ns),
+        (15.0, Some(600.0), None)
+    );
 }
 
 #[test]

@@ -81,19 +81,22 @@ fn rings_of_dead_processes_that_cannot_be_asked() {
         let trace = dir.path().join(format!("{name}.ut"));
         let recorders = Recorders::new(trace.clone(), Overflow::Grow, MIB, 64 * MIB);
         let recorder = recorders.start("record", &cells.command(&["write", "2", "500", "1000"]));
-        wait_until(|| raw_bytes(&trace) > 0);
+        let pool = || {
+            let session = read_manifest(&trace).ok()?.session?;
+            let path = Path::new(&session).join("pool");
+            fs::File::options().read(true).write(true).open(path).ok()
+        };
+        // A busy machine may begin the second thread long after the first.
+        wait_until(|| {
+            let rings = pool().map_or(0, |file| common::heads_of(&file).len());
+            raw_bytes(&trace) > 0 && rings == 2
+        });
         recorder.kill();
         let pid = cells.load(common::flight::PID) as i32;
         // SAFETY: the program that we had started.
         unsafe { libc::kill(pid, libc::SIGKILL) };
         wait_until(|| !Path::new(&format!("/proc/{pid}/task")).exists());
-        let session = read_manifest(&trace).unwrap().session.unwrap();
-        let path = Path::new(&session).join("pool");
-        let file = fs::File::options()
-            .read(true)
-            .write(true)
-            .open(path)
-            .unwrap();
+        let file = pool().unwrap();
         let rings = common::heads_of(&file);
         assert_eq!(rings.len(), 2);
         for head in rings {

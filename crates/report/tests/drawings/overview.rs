@@ -208,6 +208,11 @@ fn roles_are_the_roots_of_the_tree() {
     );
     assert_eq!(report.paths_named("get/parse"), [2]);
     assert_eq!(report.paths_named("get").len(), 2);
+    assert_eq!(report.paths_named("worker/get"), [1]);
+    // A role is no path that can be asked for, whatever its name.
+    report.paths[0].name = "parse".to_owned();
+    assert_eq!(report.paths_named("parse"), [2, 4]);
+    assert_eq!(report.paths_named("put/parse"), [4]);
 }
 
 /// More was subtracted for recording than the span itself took: it took no more than the intervals
