@@ -17,7 +17,6 @@ mod spent;
 mod switches;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use undertick_document::Report;
 use undertick_document::explanation::{
@@ -31,7 +30,7 @@ use crate::options::Options;
 use crate::parallel::{available_cpus, watch};
 use crate::states::facts::{self, About, Facts};
 use crate::watch::running::Running;
-use crate::watch::{Call, Names, Wanted};
+use crate::watch::{Call, Wanted};
 use parts::{Names as PartNames, State, Typical};
 use spent::{Kernel, Spent};
 use switches::Switches;
@@ -71,12 +70,7 @@ pub fn explain(
     if paths.is_empty() {
         return Ok(explanation);
     }
-    let names = |&path: &usize| report.path_names(path).map(str::to_owned).collect();
-    let wanted = Wanted {
-        paths: paths.iter().map(names).collect::<Arc<[Names]>>(),
-        have_roles: report.has_roles(),
-        slowest: slowest.max(1),
-    };
+    let wanted = Wanted::in_report(report, &paths, slowest.max(1));
     let (mut running, mut switches) = (Running::default(), Switches::default());
     let groups = trace.groups()?;
     let found = watch(

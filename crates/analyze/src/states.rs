@@ -18,7 +18,6 @@ pub(crate) mod facts;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use undertick_document::{PathStates, Report};
 use undertick_estimate::{median_of_runs, proportion, states as estimate};
@@ -31,7 +30,7 @@ use crate::error::Failed;
 use crate::options::Options;
 use crate::parallel::{available_cpus, watch};
 use crate::watch::running::Running;
-use crate::watch::{Call, Names, Wanted, Watched};
+use crate::watch::{Call, Wanted, Watched};
 use facts::{About, Facts};
 
 /// Most paths that are looked at.
@@ -78,7 +77,7 @@ pub fn add_states_of_runs(
     let n = traces.len().min(MOST_RUNS);
     for at in 0..n {
         let switches: usize = looking.abouts.iter().map(|about| about.running.len()).sum();
-        if switches >= MOST_SWITCHES {
+        if switches >= MOST_SWITCHES || looking.paths.is_empty() {
             break;
         }
         let path = &traces[at * traces.len() / n];
@@ -105,14 +104,9 @@ struct Looking<'a> {
 impl<'a> Looking<'a> {
     fn new(report: &Report, options: &'a Options) -> Self {
         let paths = wanted(report);
-        let names = |&path: &usize| report.path_names(path).map(str::to_owned).collect();
         Self {
             options,
-            wanted: Wanted {
-                paths: paths.iter().map(names).collect::<Arc<[Names]>>(),
-                have_roles: report.has_roles(),
-                slowest: 0,
-            },
+            wanted: Wanted::in_report(report, &paths, 0),
             paths,
             watched: Watched::default(),
             abouts: Vec::new(),

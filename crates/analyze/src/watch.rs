@@ -5,6 +5,8 @@ pub(crate) mod running;
 
 use std::sync::Arc;
 
+use undertick_document::Report;
+
 use crate::evidence::SampleCauses;
 use crate::sample::Sample;
 use crate::tree::Path;
@@ -226,6 +228,18 @@ pub(crate) struct Wanted {
     /// How many of the slowest of each are wanted beside a sample of all; with one or more, calls
     /// have details, and calls that are in no figure are wanted, too.
     pub(crate) slowest: usize,
+}
+
+impl Wanted {
+    /// These paths of a report.
+    pub(crate) fn in_report(report: &Report, paths: &[usize], slowest: usize) -> Self {
+        let names = |&path: &usize| report.path_names(path).map(str::to_owned).collect();
+        Self {
+            paths: paths.iter().map(names).collect(),
+            have_roles: report.has_roles(),
+            slowest,
+        }
+    }
 }
 
 /// Collects calls of some paths.

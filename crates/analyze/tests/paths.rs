@@ -111,6 +111,20 @@ fn with_roles() -> (Manifest, Vec<i32>) {
     (manifest, vec![0, 0, 1, 0, 2])
 }
 
+impl Program {
+    /// Adds what it did to what others did.
+    fn add_to(&self, done: &mut BTreeMap<Vec<i32>, Done>) {
+        for (path, more) in &self.done {
+            let all = done.entry(path.clone()).or_default();
+            all.calls += more.calls;
+            all.recursive += more.recursive;
+            all.total += more.total;
+            all.own += more.own;
+            all.longest = all.longest.max(more.longest);
+        }
+    }
+}
+
 fn paths(report: &Report) -> BTreeMap<Vec<i32>, &PathReport> {
     let mut names: Vec<Vec<i32>> = Vec::new();
     let mut found = BTreeMap::new();
@@ -232,14 +246,7 @@ fn runs_have_roles_together_or_not() {
             program.ring = ring;
             (0..20).for_each(|_| program.call(&[]));
         }
-        for (path, more) in &program.done {
-            let all = done.entry(path.clone()).or_default();
-            all.calls += more.calls;
-            all.recursive += more.recursive;
-            all.total += more.total;
-            all.own += more.own;
-            all.longest = all.longest.max(more.longest);
-        }
+        program.add_to(&mut done);
         Run {
             name: seed.to_string(),
             report: report(&manifest, &Options::default(), &program.rows),
@@ -278,14 +285,7 @@ fn runs_add_up() {
         .map(|seed| {
             let mut program = Program::new(100 + seed);
             (0..30).for_each(|_| program.call(&[]));
-            for (path, more) in &program.done {
-                let all = done.entry(path.clone()).or_default();
-                all.calls += more.calls;
-                all.recursive += more.recursive;
-                all.total += more.total;
-                all.own += more.own;
-                all.longest = all.longest.max(more.longest);
-            }
+            program.add_to(&mut done);
             Run {
                 name: format!("run {seed}"),
                 report: plain(&program.rows),

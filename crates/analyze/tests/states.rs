@@ -25,6 +25,28 @@ const LATE: u16 = 7;
 /// When `late` begins to take longer.
 const CHANGES: i64 = 20_000_000;
 
+/// Begins a request, and parses what takes longer from a size on.
+fn begin_and_parse(thread: &mut Thread) {
+    thread.record(REQUEST, Kind::Begin, 0);
+    let size = (thread.uniform() * 1000.0) as u32;
+    thread.record(PARSE, Kind::Begin, 0);
+    thread.record(SIZE, Kind::Instant, size);
+    thread.spend(if size >= 700 { 3_000.0 } else { 1_000.0 });
+    thread.record(PARSE, Kind::End, 0);
+}
+
+/// What takes longer from a time on, and what scatters for no reason.
+fn late_and_even(thread: &mut Thread, changes: i64) {
+    let late_ns = if thread.now < changes {
+        1_500.0
+    } else {
+        2_500.0
+    };
+    thread.span(LATE, late_ns);
+    let scatter = if thread.uniform() < 0.5 { 1.0 } else { 2.0 };
+    thread.span(EVEN, 1_500.0 * scatter);
+}
+
 /// Requests of which 40 % fill something; what they parse takes longer from a size on; one thread
 /// of a role is slower than the other at the same; something that gets slower in both threads at one time; and
 /// something that scatters for no reason.
@@ -32,25 +54,13 @@ fn threads(turns: usize) -> Vec<SyntheticRing> {
     let thread = |tid: i32, name: &str, turn_ns: f64| {
         let mut thread = Thread::new(tid as u64);
         for _ in 0..turns {
-            thread.record(REQUEST, Kind::Begin, 0);
-            let size = (thread.uniform() * 1000.0) as u32;
-            thread.record(PARSE, Kind::Begin, 0);
-            thread.record(SIZE, Kind::Instant, size);
-            thread.spend(if size >= 700 { 3_000.0 } else { 1_000.0 });
-            thread.record(PARSE, Kind::End, 0);
+            begin_and_parse(&mut thread);
             if thread.uniform() < 0.4 {
                 thread.span(FILL, 8_000.0);
             }
             thread.record(REQUEST, Kind::End, 0);
             thread.span(TURN, turn_ns);
-            let late_ns = if thread.now < CHANGES {
-                1_500.0
-            } else {
-                2_500.0
-            };
-            thread.span(LATE, late_ns);
-            let scatter = if thread.uniform() < 0.5 { 1.0 } else { 2.0 };
-            thread.span(EVEN, 1_500.0 * scatter);
+            late_and_even(&mut thread, CHANGES);
         }
         thread.ring(tid, name)
     };
@@ -192,23 +202,11 @@ fn runs(dir: &Path) -> Report {
             let slow = if SLOW_RUNS.contains(&run) { 2.0 } else { 1.0 };
             let mut thread = Thread::new(run + 1);
             for _ in 0..2_000 {
-                thread.record(REQUEST, Kind::Begin, 0);
-                let size = (thread.uniform() * 1000.0) as u32;
-                thread.record(PARSE, Kind::Begin, 0);
-                thread.record(SIZE, Kind::Instant, size);
-                thread.spend(if size >= 700 { 3_000.0 } else { 1_000.0 });
-                thread.record(PARSE, Kind::End, 0);
+                begin_and_parse(&mut thread);
                 thread.spend(6_000.0 * slow);
                 thread.record(REQUEST, Kind::End, 0);
                 // Later in the same part of each run, whatever it is part of.
-                let late_ns = if thread.now < CHANGES / 2 {
-                    1_500.0
-                } else {
-                    2_500.0
-                };
-                thread.span(LATE, late_ns);
-                let scatter = if thread.uniform() < 0.5 { 1.0 } else { 2.0 };
-                thread.span(EVEN, 1_500.0 * scatter);
+                late_and_even(&mut thread, CHANGES / 2);
             }
             made::write(&path, &NAMES, &[thread.ring(7, "main")]);
             path

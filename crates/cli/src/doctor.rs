@@ -6,7 +6,8 @@ mod limits;
 use clap::Args;
 use undertick_calibrate::calibration::kept::Kept;
 use undertick_clock::ClockId;
-use undertick_record::kernel::sources_here;
+use undertick_clock::cpus::allowed;
+use undertick_record::kernel::{cpus, sources_here};
 use undertick_record::session::{Session, Settings};
 use undertick_report::doctor::{self, CheckState, Diagnosis};
 
@@ -47,17 +48,14 @@ fn diagnosis() -> Diagnosis {
     let budget_bytes = session.as_ref().map_or(0, Session::budget_bytes);
     drop(session);
     let rights = checks::PerfRights::here();
+    let online = cpus().len();
     let mut checks = vec![
         checks::kernel(&kernel),
         checks::clock(clock.as_ref().map_err(|failure| failure.text.as_str())),
-        checks::cpus(
-            limits::cpus_allowed(),
-            limits::cpus_by_affinity(),
-            limits::cpus_online(),
-        ),
+        checks::cpus(limits::cpus_allowed(), allowed().len(), online),
         rings,
         checks::memory(limits::memory(), budget_bytes),
-        checks::open_files(limits::open_files(), limits::cpus_online()),
+        checks::open_files(limits::open_files(), online),
         checks::descheduled(
             undertick_record::descheduled_self_test(),
             std::env::var("GLIBC_TUNABLES").ok().as_deref(),

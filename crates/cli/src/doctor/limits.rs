@@ -15,28 +15,6 @@ pub fn cpus_allowed() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Number of CPUs that this process may use by its affinity alone.
-pub fn cpus_by_affinity() -> usize {
-    rustix::thread::sched_getaffinity(None)
-        .map_or_else(|_| cpus_allowed(), |set| set.count() as usize)
-}
-
-/// Number of CPUs of the machine that are online.
-pub fn cpus_online() -> usize {
-    online_in_list().unwrap_or_else(cpus_allowed)
-}
-
-/// The list has ranges, as in `0-3,8`.
-fn online_in_list() -> Option<usize> {
-    let list = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-    let ranges = list.trim().split(',').map(|range| {
-        let (from, to) = range.split_once('-').unwrap_or((range, range));
-        let (from, to): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
-        Some((to + 1).saturating_sub(from))
-    });
-    ranges.sum()
-}
-
 /// Number of files that this process may have open; `None`: without a limit.
 pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current

@@ -451,7 +451,8 @@ fn threads_of(pid: i32) -> Vec<i32> {
 }
 
 /// The CPUs that are online now.
-fn cpus() -> Vec<u32> {
+#[must_use]
+pub fn cpus() -> Vec<u32> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     list_of_cpus(&text)
 }
