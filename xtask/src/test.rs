@@ -169,6 +169,8 @@ pub fn of(tier: Tier) -> Result<(), String> {
     let started = Instant::now();
     let mut count = Count::default();
     install::packages_and_tools();
+    // Those of earlier runs may be of other schemas.
+    let _ = std::fs::remove_dir_all(root().join(DOCUMENTS));
     // Downloads, mostly.
     let python = std::thread::spawn(crate::python::interpreter);
     let programs = programs::build(&mut count);
@@ -211,6 +213,7 @@ pub fn of(tier: Tier) -> Result<(), String> {
             joined_count(count, thread);
         }
     });
+    schemas(&mut count, tier);
     count.print(started, tier);
     if count.failed == 0 {
         Ok(())
@@ -328,6 +331,28 @@ fn alone(of: Vec<Step>) -> Result<(), String> {
         0 => Ok(()),
         failed => Err(format!("{failed} failed")),
     }
+}
+
+/// Where tests keep the documents that commands printed, by kind.
+const DOCUMENTS: &str = "target/tmp/documents";
+
+/// Holds the documents that the tests of the command line kept to the published schemas.
+fn schemas(count: &mut Count, tier: Tier) {
+    let Some(python) = crate::python::interpreter() else {
+        return count.skip("no Python package jsonschema here: documents are not held to schemas");
+    };
+    let whole = if tier.is_all() { "whole" } else { "" };
+    let command = line(
+        "{} crates/cli/tests/schemas.py docs/schema {} {}",
+        &[&python, DOCUMENTS, whole],
+    );
+    let mut skipped = 0;
+    let result = run_lines(command, |line| {
+        skipped += u64::from(line.starts_with("skipped:"));
+        true
+    });
+    count.skipped += skipped;
+    count.step(result);
 }
 
 /// Checks a page in a browser and an export under another project's schema.

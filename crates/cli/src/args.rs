@@ -46,6 +46,7 @@ pub enum Command {
     Compare(crate::compare::Compare),
     Sql(crate::sql::Sql),
     Reproduce(crate::reproduce::Reproduce),
+    Schema(crate::schema::Schema),
     Completions(crate::described::Completions),
     Man(crate::described::Man),
     /// The probe of `undertick interference`

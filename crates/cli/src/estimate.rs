@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use undertick_estimate::Numbers;
 use undertick_units::Estimate as Figure;
@@ -39,9 +40,10 @@ pub struct Estimate {
 }
 
 /// The document of one estimate.
-#[derive(Serialize)]
-struct Document {
+#[derive(Serialize, JsonSchema)]
+pub struct Document {
     schema_version: u32,
+    /// The figure, as named by `--of`.
     of: String,
     #[serde(flatten)]
     figure: Figure,

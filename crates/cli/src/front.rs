@@ -32,7 +32,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Compare", &["compare", "estimate"]),
     ("Convert and merge", &["export", "import", "sync", "merge"]),
-    ("About the commands", &["completions", "man", "help"]),
+    (
+        "About the commands",
+        &["schema", "completions", "man", "help"],
+    ),
 ];
 /// Columns of a command's name.
 const NAME_COLUMNS: usize = 16;

@@ -5,9 +5,11 @@ use std::sync::LazyLock;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::Serialize;
 use undertick_convert::import::card::Card;
 use undertick_convert::import::{Source, import, import_card};
-use undertick_format::manifest::Manifest;
+use undertick_format::manifest::{Clock, Manifest};
 
 use crate::Failure;
 use crate::output;
@@ -67,6 +69,28 @@ impl ValueEnum for From {
     }
 }
 
+/// The document of an import.
+#[derive(Serialize, JsonSchema)]
+pub struct Imported<'a> {
+    schema_version: u32,
+    /// The trace that was made.
+    trace: String,
+    /// Number of its events.
+    events: u64,
+    /// Number of events that the other tool said it lost.
+    lost: u64,
+    /// Number of threads with events.
+    threads: usize,
+    /// Records of the kernel in the other trace.
+    kernel_records: u64,
+    /// Rows of kernel evidence made from them.
+    kernel_rows: u64,
+    /// The clock of the events.
+    clock: &'a Clock,
+    /// What the reader must know.
+    warnings: &'a [String],
+}
+
 pub fn run(arguments: &Import) -> Result<u8, Failure> {
     let source = arguments.from.0;
     let mut progress = Progress::new();
@@ -88,17 +112,17 @@ pub fn run(arguments: &Import) -> Result<u8, Failure> {
         alert!("undertick: warning: {warning}");
     }
     let kernel = manifest.kernel.as_ref();
-    let document = serde_json::json!({
-        "schema_version": 1,
-        "trace": arguments.output.display().to_string(),
-        "events": manifest.events,
-        "lost": manifest.lost,
-        "threads": manifest.rings.len(),
-        "kernel_records": kernel.map_or(0, |kernel| kernel.sources[0].records),
-        "kernel_rows": kernel.map_or(0, |kernel| kernel.rows),
-        "clock": manifest.clock,
-        "warnings": manifest.warnings,
-    });
+    let document = Imported {
+        schema_version: 1,
+        trace: arguments.output.display().to_string(),
+        events: manifest.events,
+        lost: manifest.lost,
+        threads: manifest.rings.len(),
+        kernel_records: kernel.map_or(0, |kernel| kernel.sources[0].records),
+        kernel_rows: kernel.map_or(0, |kernel| kernel.rows),
+        clock: &manifest.clock,
+        warnings: &manifest.warnings,
+    };
     output::document(arguments.json, &document, || text(arguments, &manifest))
 }
 

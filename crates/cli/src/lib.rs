@@ -49,6 +49,7 @@ mod reporting;
 mod reproduce;
 mod runs;
 mod sample;
+mod schema;
 mod sizes;
 mod slow;
 mod snapshot;
@@ -139,6 +140,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Sync(sync) => sync::run(&sync),
         Command::Merge(merge) => merge::run(&merge),
         Command::Header(header) => header::run(&header),
+        Command::Schema(schema) => schema::run(&schema),
         Command::Completions(completions) => described::completions(&completions),
         Command::Man(man) => described::man(&man),
         Command::Calibrate(calibrate) => calibrate::run(&calibrate),

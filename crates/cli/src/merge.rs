@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use undertick_format::manifest::Manifest;
+use schemars::JsonSchema;
+use serde::Serialize;
+use undertick_format::manifest::{Closure, Manifest, TraceHost};
 use undertick_format::read::Trace;
 use undertick_hosts::merge::{Merge as Asked, merge};
 
@@ -43,6 +45,24 @@ pub struct Merge {
     pub json: bool,
 }
 
+/// The document of a merge.
+#[derive(Serialize, JsonSchema)]
+pub struct Merged<'a> {
+    schema_version: u32,
+    /// The trace that was made.
+    trace: String,
+    /// Number of its events.
+    events: u64,
+    /// Number of events lost while the traces were recorded.
+    lost: u64,
+    /// The hosts, with the map of each one's clock.
+    hosts: &'a [TraceHost],
+    /// Comparisons of three clocks in a ring.
+    closures: &'a [Closure],
+    /// What the reader must know.
+    warnings: &'a [String],
+}
+
 pub fn run(arguments: &Merge) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let merged = merged(arguments, &mut progress);
@@ -51,14 +71,15 @@ pub fn run(arguments: &Merge) -> Result<u8, Failure> {
     for warning in &manifest.warnings {
         alert!("undertick: warning: {warning}");
     }
-    let document = serde_json::json!({
-        "trace": arguments.output.display().to_string(),
-        "events": manifest.events,
-        "lost": manifest.lost,
-        "hosts": manifest.hosts,
-        "closures": manifest.closures,
-        "warnings": manifest.warnings,
-    });
+    let document = Merged {
+        schema_version: 1,
+        trace: arguments.output.display().to_string(),
+        events: manifest.events,
+        lost: manifest.lost,
+        hosts: &manifest.hosts,
+        closures: &manifest.closures,
+        warnings: &manifest.warnings,
+    };
     output::document(arguments.json, &document, || text(arguments, &manifest))
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, Subcommand};
+use schemars::JsonSchema;
 use serde::Serialize;
 use undertick_clock::adjustable::{Overhead, on_same_cpu};
 use undertick_clock::cpus;
@@ -99,19 +100,30 @@ fn duration_ns(text: &str) -> Result<f64, String> {
 }
 
 /// The document of `slow plan`.
-#[derive(Serialize)]
-struct PlanDocument {
+#[derive(Serialize, JsonSchema)]
+pub struct PlanDocument {
     schema_version: u32,
+    /// Cycles needed by counting ticks.
     cycles: u64,
+    /// Time for them, seconds; `null` without `--cycle`.
     seconds: Option<f64>,
+    /// Length of a tick as a multiple of the duration.
     tick_over_duration: f64,
+    /// Level of the interval, e.g. 0.95.
     level: f64,
+    /// Whole width of the interval as a share of the duration.
     precision: f64,
+    /// Cycles needed if their phase is stepped, at a scatter of 0.2 % of the tick.
     stepped_cycles: u64,
+    /// Time for them, seconds; `null` without `--cycle`.
     stepped_seconds: Option<f64>,
+    /// Samples needed if the loop may wait for the edges of ticks.
     edge_samples: u64,
+    /// Time for them, seconds.
     edge_seconds: f64,
+    /// Delay to add to each cycle, ns, so that the phase is stepped.
     proposed_delay_ns: Option<f64>,
+    /// Objections to counting in this loop.
     warnings: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use undertick_clock::Source;
 use undertick_hosts::compare::compare;
@@ -60,25 +61,55 @@ pub struct Sync {
 }
 
 /// The document of the comparison.
-#[derive(Serialize)]
-struct SyncDocument {
+#[derive(Serialize, JsonSchema)]
+pub struct SyncDocument {
+    schema_version: u32,
+    /// The host that asked.
     here: Side,
+    /// The host that answered.
     there: Side,
+    /// Address of the host that answered.
     address: String,
+    /// Questions sent.
     sent: u64,
+    /// Questions answered.
     answered: u64,
+    /// The file with all exchanges; `null` if none was requested.
     file: Option<String>,
+    /// Whether both hosts read one clock.
     is_one_clock: bool,
+    /// Reading of the clock here at the middle of the exchanges, ticks.
     here_ticks: i64,
+    /// Reading of the clock there at that instant, ticks.
     there_ticks: i64,
+    /// Difference of the two, ns; `null` where the clocks count from different zeros.
     offset_ns: Option<i64>,
+    /// Bound on the error of `there_ticks`, ns.
     half_width_ns: f64,
+    /// By how much the clock there is faster, parts per million.
     rate_ppm: f64,
+    /// Bound on the error of `rate_ppm`.
     rate_half_width_ppm: f64,
+    /// Largest change of the rate that the bounds allow for, parts per million.
     wander_ppm: f64,
+    /// Whether the exchanges required a larger one than was assumed.
     is_wander_raised: bool,
+    /// Shortest time from question to answer, ns; `null` if nothing was answered.
     round_trip_ns_least: Option<f64>,
+    /// Median time from question to answer, ns; `null` if nothing was answered.
     round_trip_ns_median: Option<f64>,
+}
+
+/// The document of `--listen`.
+#[derive(Serialize, JsonSchema)]
+pub struct Listened {
+    schema_version: u32,
+    /// The host that answered.
+    here: Side,
+    /// Questions answered.
+    answered: u64,
+    /// Packets that were no question.
+    strange: u64,
 }
 
 pub fn run(arguments: &Sync) -> Result<u8, Failure> {
@@ -118,11 +149,12 @@ fn listen(
     };
     listener.answer(|| stop.load(Ordering::Relaxed) || is_over())?;
     let (answered, strange) = (listener.answered, listener.strange);
-    let document = serde_json::json!({
-        "here": side,
-        "answered": answered,
-        "strange": strange,
-    });
+    let document = Listened {
+        schema_version: 1,
+        here: side.clone(),
+        answered,
+        strange,
+    };
     output::document(arguments.json, &document, || {
         format!("{answered} questions answered; {strange} packets that were none\n")
     })
@@ -153,6 +185,7 @@ fn exchange(
     let compared = compare(&file, arguments.wander)?;
     let round_trips = file.round_trips_ns();
     let found = SyncDocument {
+        schema_version: 1,
         is_one_clock: file.here.clock.is_same(&file.there.clock),
         sent: file.sent,
         answered: file.exchanges.len() as u64,

@@ -27,6 +27,7 @@ mod reproduce_traffic;
 mod round_trips;
 mod run;
 mod runs;
+mod schema;
 mod slow;
 mod sql;
 mod support;

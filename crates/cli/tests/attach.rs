@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{compile, copy_program, refused, said, undertick};
+use support::{compile, copy_program, document, refused, said, undertick};
 
 const NOBODY: u32 = 65_534;
 
@@ -381,7 +381,7 @@ fn points_are_switched_in_a_program_that_runs() {
         assert_eq!(said(&output).0, 0, "{}", said(&output).1);
         let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
         assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let report: serde_json::Value = document("report", &output.stdout);
         let section = report["intervals"].as_array().unwrap().iter();
         let section = section
             .into_iter()

@@ -50,7 +50,7 @@ fn a_stream_becomes_a_trace_that_is_reported() {
         "--json",
     ];
     let told = said(&undertick(&import, dir).output().unwrap());
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let told: serde_json::Value = crate::support::document("import", told.as_bytes());
     assert_eq!(
         (told["events"].as_u64(), told["lost"].as_u64()),
         (Some(400), Some(0))
@@ -60,7 +60,7 @@ fn a_stream_becomes_a_trace_that_is_reported() {
             .output()
             .unwrap(),
     );
-    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let report: serde_json::Value = crate::support::document("report", report.as_bytes());
     let lock = &report["intervals"][0];
     assert_eq!(lock["name"], "lock");
     assert_eq!(
@@ -115,7 +115,7 @@ fn a_pipe_is_recorded_until_a_signal() {
             .output()
             .unwrap(),
     );
-    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let report: serde_json::Value = crate::support::document("report", report.as_bytes());
     let events = report["trace"]["events"].as_u64().unwrap();
     // When the signal came, all but the contents of a full pipe and two buffers had been read.
     assert!((190_000..=200_000).contains(&events), "{events}");

@@ -21,7 +21,7 @@ fn text(bytes: &[u8]) -> String {
 fn document(command: &mut Command) -> Value {
     let out = output(command);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
-    serde_json::from_slice(&out.stdout).expect("one JSON document, nothing else")
+    crate::support::document("clock", &out.stdout)
 }
 
 fn clock<'a>(document: &'a Value, name: &str) -> &'a Value {

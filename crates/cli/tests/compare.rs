@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
 "#;
 
 fn document(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {:?}", said(output)))
+    support::document("compare", &output.stdout)
 }
 
 fn row<'a>(found: &'a Value, id: &str) -> &'a Value {

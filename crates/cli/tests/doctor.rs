@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::said;
+use support::{document, said};
 
 const UNDERTICK: &str = env!("CARGO_BIN_EXE_undertick");
 
@@ -33,8 +33,7 @@ fn below(words: &[&str]) -> Option<Output> {
 }
 
 fn check(output: &Output, name: &str) -> Value {
-    let document: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("no document: {}", said(output).1));
+    let document: Value = document("doctor", &output.stdout);
     let checks = document["checks"].as_array().unwrap();
     let found = checks.iter().find(|check| check["name"] == name);
     found
@@ -54,7 +53,7 @@ fn mended(output: &Output, name: &str, state: &str, words: &str) {
 #[test]
 fn here_each_check_has_a_state_and_what_does_not_work_a_mend() {
     let output = doctor().output().unwrap();
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document: Value = document("doctor", &output.stdout);
     let checks = document["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 11);
     for check in checks {

@@ -30,7 +30,7 @@ fn by_hand() {
     let json = |arguments: &[&str]| -> serde_json::Value {
         let out = undertick(arguments, &input);
         assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
-        serde_json::from_slice(&out.stdout).unwrap()
+        crate::support::document("estimate", &out.stdout)
     };
     let near = |value: &serde_json::Value, expected: f64| {
         let value = value.as_f64().unwrap();
@@ -59,7 +59,7 @@ fn sets_are_answered_line_by_line() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let shown = text(&out.stdout);
     let lines: Vec<serde_json::Value> = (shown.lines())
-        .map(|line| serde_json::from_str(line).unwrap())
+        .map(|line| crate::support::document("estimate", line.as_bytes()))
         .collect();
     let values: Vec<f64> = lines.iter().map(|l| l["value"].as_f64().unwrap()).collect();
     assert_eq!(values, [2.0, 25.0, 5.0]);
@@ -86,7 +86,7 @@ fn a_person_is_told_in_one_line() {
 fn order_matters() {
     let width = |input: String| {
         let out = undertick(&["--json"], &input);
-        let e: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let e: serde_json::Value = crate::support::document("estimate", &out.stdout);
         e["interval"][1].as_f64().unwrap() - e["interval"][0].as_f64().unwrap()
     };
     // Each number comes ten times in a row, which widens the interval by the root of ten.

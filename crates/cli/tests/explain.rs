@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::{compile, refused, said, trace, undertick};
+use support::{compile, document, refused, said, trace, undertick};
 
 const DELAYS: &str = include_str!("programs/delays.c");
 /// Delays of each kind that the program marks, and the share of them that must get the right cause.
@@ -127,7 +127,7 @@ fn delays_of_a_live_program_are_attributed_to_what_caused_them() {
         &slowest,
         "--json",
     ]);
-    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found: serde_json::Value = document("explain", &output.stdout);
     let manifest = std::fs::read_to_string(dir.path().join("t.ut/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     let number = |name: &str| manifest["clock"][name].as_f64().unwrap();

@@ -21,7 +21,7 @@ fn document(command: &mut Command) -> Value {
     let output = command.output().expect("it runs");
     let (status, text) = said(&output);
     assert_eq!(status, 0, "{text}");
-    serde_json::from_slice(&output.stdout).expect("one JSON document, nothing else")
+    support::document("interference", &output.stdout)
 }
 
 fn number(value: &Value) -> f64 {
@@ -229,7 +229,7 @@ fn a_signal_gives_what_there_is() {
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    let found: Value = serde_json::from_slice(&output.stdout).expect("a document all the same");
+    let found: Value = support::document("interference", &output.stdout);
     assert_eq!(found["interrupted"], true);
     assert!(number(&found["probe"]["bursts"]) >= 1.0);
 }
@@ -271,7 +271,7 @@ fn the_continuous_meter_says_a_line_an_interval() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output).1);
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = (text.lines())
-        .map(|line| serde_json::from_str(line).expect("a document a line"))
+        .map(|line| support::document("interference-line", line.as_bytes()))
         .collect();
     assert!((2..=4).contains(&lines.len()), "{text}");
     for line in &lines {
@@ -323,7 +323,7 @@ fn the_continuous_meter_counts_its_own_use_once() {
     let s = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
     let used = s(used.ru_utime) + s(used.ru_stime);
     let said = |line: &str| {
-        let line: Value = serde_json::from_str(line).expect("a document a line");
+        let line: Value = support::document("interference-line", line.as_bytes());
         number(&line["own_use"]) * number(&line["seconds"])
     };
     let each: Vec<f64> = text.lines().map(said).collect();

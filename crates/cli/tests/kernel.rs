@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use support::{PROGRAM, compile, copy_program, refused, said, undertick};
+use support::{PROGRAM, compile, copy_program, document, refused, said, undertick};
 
 /// Writes 1000 events and sleeps 20 times in between.
 const SLEEPER: &str = r#"
@@ -65,7 +65,7 @@ fn record(trace: &Path, kernel: &str, program: &Path) -> Output {
 }
 
 fn manifest(trace: &Path) -> serde_json::Value {
-    serde_json::from_str(&fs::read_to_string(trace.join("manifest.json")).unwrap()).unwrap()
+    document("manifest", &fs::read(trace.join("manifest.json")).unwrap())
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn what_points_cost_is_stated() {
         ]));
         assert_eq!(code, 0, "{text}");
         let report = undertick(&["report", trace.to_str().unwrap(), "--json"]);
-        let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+        let report: serde_json::Value = document("report", &report.stdout);
         let frame = &report["intervals"]
             .as_array()
             .unwrap()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use support::{compile, refused, undertick};
+use support::{compile, document, refused, undertick};
 
 /// Two threads with requests of two stages. They run for the given time, or until there is a file
 /// named `end`, and write the number of requests into the given file; SIGINT ends them at once.
@@ -216,7 +216,7 @@ fn live() -> String {
 fn recorded(trace: &Path) -> [u64; 3] {
     let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
     assert!(output.status.success(), "{output:?}");
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report: serde_json::Value = document("report", &output.stdout);
     let intervals = report["intervals"].as_array().unwrap();
     let request = intervals.iter().find(|i| i["name"] == "request").unwrap();
     [

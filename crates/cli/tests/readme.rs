@@ -145,8 +145,7 @@ fn the_table_of_the_book_is_read() {
         table.to_str().unwrap(),
         "--json",
     ]);
-    let report: serde_json::Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output).1));
+    let report: serde_json::Value = support::document("report", &output.stdout);
     assert_eq!(report["intervals"][0]["name"], "queue to reply");
     let interval = &report["intervals"][0];
     assert_eq!(

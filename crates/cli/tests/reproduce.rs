@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::support;
 
 use serde_json::Value;
-use support::{refused, undertick};
+use support::{document, refused, undertick};
 use undertick_report::reproduce::render;
 
 pub fn item<'a>(found: &'a Value, id: &str) -> &'a Value {
@@ -34,7 +34,7 @@ fn slow_clock_is_reproduced() {
         errors.contains("4 repetitions of 500 cycles: about"),
         "{errors}"
     );
-    let found: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let found: Value = document("reproduce", &output.stdout);
     assert_eq!(found["schema_version"], 1);
     assert_eq!(found["source"], "slow-clock");
     assert_eq!(found["interrupted"], false);
@@ -188,7 +188,7 @@ fn all_together() {
     let output = undertick(&["reproduce", "all", "--quick", "--json", "--html", page_name]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    let found: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let found: Value = document("reproduce", &output.stdout);
     assert_eq!(found["schema_version"], 1);
     assert_eq!(
         found["source"],

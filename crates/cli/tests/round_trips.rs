@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use support::{refused, said, trace, undertick};
+use support::{document, refused, said, trace, undertick};
 
 /// Spans as (name, start since the first row, length), ns, and instants as (name, time, payload),
 /// from the CSV of a trace. They are matched here, with a stack for each ring.
@@ -95,7 +95,7 @@ fn report(trace: &str) {
     assert!(text.contains("on a machine that is not known"), "{text}");
     assert!(text.contains("one reading not known"), "{text}");
     let output = undertick(&["report", trace, "--json"]);
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report: serde_json::Value = document("report", &output.stdout);
     let intervals = report["intervals"].as_array().unwrap();
     for name in ["request, \"quoted\"", "parse"] {
         let of = intervals.iter().find(|i| i["name"] == name).unwrap();

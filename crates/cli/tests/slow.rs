@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support;
 
 use serde_json::Value;
-use support::{refused, undertick};
+use support::{document, refused, undertick};
 
 const SCRIPT: &str = "cycles = 600\nwarm_up = 5\n\n[[step]]\nname = \"small\"\nwork = \"20us\"\n\n\
     [[step]]\ncall = \"getppid\"\n\n[[step]]\nname = \"rest\"\nwork = \"80us\"\n";
@@ -15,7 +15,7 @@ fn json(arguments: &[&str]) -> Value {
     let output = undertick(arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    serde_json::from_slice(&output.stdout).expect("one JSON document")
+    document("slow-plan", &output.stdout)
 }
 
 /// The refusals of runs that a busy machine preempted all the time.
@@ -36,11 +36,7 @@ fn live(arguments: &[&str]) -> Option<(i32, Value)> {
             std::thread::sleep(std::time::Duration::from_millis(200));
             continue;
         }
-        let run = serde_json::from_slice(&output.stdout);
-        return Some((
-            code,
-            run.unwrap_or_else(|error| panic!("{error}: {errors}")),
-        ));
+        return Some((code, document("slow-run", &output.stdout)));
     }
     println!("skipped: this machine is too busy for a loop of {arguments:?}");
     None
@@ -146,8 +142,7 @@ fn a_clock_on_the_loops_cpu_is_taken_off() {
         let output = (command.args(["slow", "run", &path]).args(words.split(' ')))
             .output()
             .unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"))
+        document("slow-run", &output.stdout)
     };
     let beside = run(&["one"]);
     let share = beside["clock_share"].as_f64().unwrap();

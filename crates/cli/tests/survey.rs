@@ -6,12 +6,12 @@ mod support;
 use std::collections::HashSet;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{copy_program, refused, said, undertick};
+use support::{copy_program, document, refused, said, undertick};
 use undertick_report::survey::first_screen;
 
 /// One survey runs at a time, because it takes all CPUs.
@@ -19,10 +19,6 @@ static ONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn document(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(output).1))
 }
 
 /// Asserts that every metric has an interval around it, n, a unit and words, that ids are unique,
@@ -93,7 +89,7 @@ fn a_survey_its_page_and_its_comparison() {
     ]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    let survey = document(&output);
+    let survey = document("survey", &output.stdout);
     let ids = keeps_its_promises(&survey);
     for id in [
         "clock.step",
@@ -141,7 +137,7 @@ fn a_survey_its_page_and_its_comparison() {
 fn itself(file: &str, n: usize) {
     let output = undertick(&["compare", file, file, "--json"]);
     assert_eq!(said(&output).0, 0);
-    let found = document(&output);
+    let found = document("compare", &output.stdout);
     assert_eq!(found["summary"]["compared"], n);
     assert_eq!(found["summary"]["differ"], 0);
     assert!(
@@ -195,7 +191,7 @@ fn altered(dir: &Path, survey: &Value) {
         b.to_str().unwrap(),
         "--json",
     ]);
-    let found = document(&output);
+    let found = document("compare", &output.stdout);
     assert_eq!(found["summary"]["differ"], 1, "{}", found["summary"]);
     assert_eq!(found["only_in_a"], json!(["call.getcpu"]));
     let row = found["rows"]
@@ -247,7 +243,7 @@ fn fleet(dir: &Path, survey: &Value) {
         page.to_str().unwrap(),
     ]);
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-    let found = document(&output);
+    let found = document("fleet", &output.stdout);
     assert_eq!(
         (&found["kind"], &found["outliers"][0]["host"]),
         (&json!("fleet"), &json!("n7"))
@@ -314,7 +310,7 @@ fn on_one_cpu_without_rights() {
     }
     let output = command.output().unwrap();
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-    let survey = document(&output);
+    let survey = document("survey", &output.stdout);
     let ids = keeps_its_promises(&survey);
     assert_eq!(survey["host"]["cpus"], 1);
     assert!(
@@ -346,7 +342,7 @@ fn interrupted() {
         unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
         let output = child.wait_with_output().unwrap();
         assert_eq!(said(&output).0, 130, "{}", said(&output).1);
-        let survey = document(&output);
+        let survey = document("survey", &output.stdout);
         assert_eq!(survey["interrupted"], true);
         let ids = keeps_its_promises(&survey);
         (ids.contains("clock.step"), survey)

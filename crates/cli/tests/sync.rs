@@ -2,11 +2,11 @@
 
 use crate::support;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use support::{refused, said, undertick};
+use support::{document, refused, said, undertick};
 
 /// `undertick sync --listen` on a free port of this host, with one of its clocks.
 struct Listening {
@@ -17,9 +17,9 @@ struct Listening {
 impl Listening {
     fn with(clock: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_undertick"))
-            .args(["sync", "--listen", "127.0.0.1:0", "--for", "60s"])
+            .args(["sync", "--listen", "127.0.0.1:0", "--for", "60s", "--json"])
             .env("UNDERTICK_CLOCK", clock)
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -32,6 +32,16 @@ impl Listening {
             .and_then(|rest| rest.split(' ').next());
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
         Self { child, address }
+    }
+
+    /// Ends it; returns its document.
+    fn end(mut self) -> serde_json::Value {
+        // SAFETY: a signal to a child of this process that was not waited for.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGINT) };
+        let mut text = Vec::new();
+        let mut printed = self.child.stdout.take().unwrap();
+        printed.read_to_end(&mut text).unwrap();
+        document("sync-listen", &text)
     }
 }
 
@@ -50,7 +60,7 @@ fn ask(clock: &str, arguments: &[&str]) -> serde_json::Value {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", said(&output).1);
-    serde_json::from_slice(&output.stdout).unwrap()
+    document("sync", &output.stdout)
 }
 
 fn read_ns(clock: libc::clockid_t) -> i64 {
@@ -150,6 +160,9 @@ fn the_difference_of_two_clocks_is_within_the_bounds() {
     let (lo, hi) = (before.0.min(after.0), before.1.max(after.1));
     println!("truth in {lo}..{hi} ns, found {offset} within {half} ns");
     assert!(offset - half <= hi && offset + half >= lo);
+    let ended = listening.end();
+    assert!(ended["answered"].as_u64().unwrap() >= found["answered"].as_u64().unwrap());
+    assert_eq!(ended["strange"], 0);
 }
 
 #[test]
@@ -172,7 +185,7 @@ fn ctrl_c_keeps_the_exchanges_so_far() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", said(&output).1);
         assert!(file.exists());
-        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found: serde_json::Value = document("sync", &output.stdout);
         found["answered"].as_u64().unwrap()
     };
     // A busy machine answers less often.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
 /// A straight line: how a figure of an experiment grows with a parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LineReport {
     /// Its name.
     pub name: String,
@@ -39,7 +40,7 @@ pub struct LineReport {
 
 /// An interval of an experiment: where it belongs, and the figures of its repetitions. The null
 /// step of the same repetition is taken off each figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeated {
     /// Name of the script.
     pub script: String,
@@ -70,7 +71,7 @@ pub struct Repeated {
 }
 
 /// Figures of one repetition, with its null step taken off.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RepetitionFigure {
     /// Number of the repetition, from 1.
     pub repetition: u32,

@@ -3,6 +3,7 @@
 //! A census: every figure is of a call of this recording. Those of a call are exact to
 //! [`Explanation::error_ns`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::states::StateCondition;
@@ -11,7 +12,7 @@ use super::states::StateCondition;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The slowest calls of some paths, and what their excess over the typical call consists of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -26,7 +27,7 @@ pub struct Explanation {
 }
 
 /// The slowest calls of one path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedPath {
     /// Names of its spans, from the outermost on; before them that of its role, if there are several.
     pub path: Vec<String>,
@@ -49,7 +50,7 @@ impl ExplainedPath {
 }
 
 /// The mean of the calls between the 40 % and the 60 % quantile of the durations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TypicalCall {
     /// Number of calls that were looked at: all, or a random choice over the whole recording.
     pub looked_at: u64,
@@ -64,7 +65,7 @@ pub struct TypicalCall {
 }
 
 /// A slow call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowCall {
     /// When it began, ns after the first event.
     pub start_ns: f64,
@@ -90,7 +91,7 @@ pub struct SlowCall {
 }
 
 /// A part of the time of a call, or of its excess over that of the typical one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// What took it.
     pub cause: PartCause,
@@ -112,7 +113,9 @@ pub struct Part {
 }
 
 /// What takes the time of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum PartCause {
     /// Its thread could have run, and another program had the CPU.

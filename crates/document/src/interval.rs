@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
 use super::Repeated;
 
 /// The figures of one interval: what it is, how long it took, and how certain that is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalReport {
     /// Its name, from the program or the table, or `event N`.
     pub name: String,
@@ -103,7 +104,7 @@ pub struct IntervalReport {
 }
 
 /// Figures of the samples that have no confidence interval; `null` where they cannot be given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleStatistics {
     /// Minimum sample, ns, compensated. Negative if cost or clock made it so.
     pub min: Option<f64>,
@@ -122,7 +123,7 @@ impl SampleStatistics {
 }
 
 /// Figures of the recorded samples alone, ns, compensated. Nothing is inferred about another run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OfThisRun {
     /// Mean of the samples.
     pub mean: Option<Estimate>,
@@ -133,7 +134,7 @@ pub struct OfThisRun {
 }
 
 /// Figures of one of several runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunFigures {
     /// Name of the run: that of its trace, without the extension.
     pub run: String,
@@ -150,7 +151,7 @@ pub struct RunFigures {
 }
 
 /// Time of disturbances that was taken off: other threads had the CPU, or an interrupt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TakenOff {
     /// Number of samples behind the figures from which time was taken off.
     pub count: u64,
@@ -160,7 +161,7 @@ pub struct TakenOff {
 
 /// Samples that start on one host and end on another. They widen the confidence intervals of the
 /// figures.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AcrossHosts {
     /// Number of these samples.
     pub samples: u64,
@@ -175,7 +176,7 @@ pub struct AcrossHosts {
 /// By how much the measuring points inside an interval slow it, measured by switching them off and
 /// on at random. That cost is subtracted from the interval's figures where its compensation is
 /// `in place`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slowed {
     /// What was switched: `points`, or `kernel events`.
     pub what: String,
@@ -194,7 +195,7 @@ pub struct Slowed {
 }
 
 /// An interval of which only some executions were recorded, drawn at random.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampled {
     /// Exact number of its executions.
     pub executions: u64,
@@ -207,7 +208,9 @@ pub struct Sampled {
 }
 
 /// The origin of an interval's samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalKind {
     /// A begin and the end that closes it, in one thread.
@@ -233,7 +236,7 @@ impl IntervalKind {
 }
 
 /// How the clock was read at the two ends of an interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reads {
     /// Readings of plain spans: each waits until earlier instructions are executed.
@@ -247,7 +250,7 @@ pub enum Reads {
 }
 
 /// Samples that were dropped on evidence.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Culled {
     /// Number of samples dropped.
     pub count: u64,
@@ -259,7 +262,7 @@ pub struct Culled {
 }
 
 /// The effect of one cause on an interval's samples, from the kernel's own events.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// `preempted`, `switched` (not known why), `interrupt`, `softirq`, `migration`, `fault`,
     /// `waited` (the thread gave its CPU away itself) or `own softirq` (raised by its own
@@ -277,7 +280,7 @@ pub struct Evidence {
 }
 
 /// Samples that are far above the minimum even without the time of their known disturbances.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unexplained {
     /// Multiple of the minimum that these samples exceed.
     pub ratio: f64,
@@ -291,7 +294,7 @@ pub struct Unexplained {
 }
 
 /// The same figures under another treatment of the same samples.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alternative {
     /// Number of samples.
     pub count: u64,
@@ -305,7 +308,7 @@ pub struct Alternative {
 }
 
 /// Cost of the recording itself that was subtracted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compensation {
     /// `none` or `calibrated`.
     pub method: String,
@@ -319,7 +322,7 @@ pub struct Compensation {
 }
 
 /// A distribution as bins.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram {
     /// Unit of `edges`: `ns`.
     pub unit: String,
@@ -332,7 +335,7 @@ pub struct Histogram {
 }
 
 /// A peak of the distribution: the samples between two valleys.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mode {
     /// Its position, ns: the median of its samples.
     pub at: f64,
@@ -354,7 +357,7 @@ pub struct Mode {
 }
 
 /// A valley between two modes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Valley {
     /// Its lower end, ns.
     pub lo: f64,
@@ -367,7 +370,7 @@ pub struct Valley {
 }
 
 /// A share of an enclosing interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShareOf {
     /// Name of the enclosing interval.
     pub of: String,

@@ -18,6 +18,7 @@ mod states;
 pub mod timeline;
 mod trace;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -37,7 +38,7 @@ pub use trace::{ClockSummary, HostSummary, TraceSummary};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -160,7 +161,7 @@ impl Report {
 }
 
 /// How the analysis was configured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
     /// Level of every confidence interval, e.g. 0.95.
     pub confidence: f64,
@@ -176,7 +177,7 @@ pub struct Settings {
 }
 
 /// The question that a confidence interval answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// What this run would have given had it gone on. The interval comes from the differences
@@ -188,7 +189,7 @@ pub enum Scope {
 }
 
 /// How often an event occurred.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FrequencyReport {
     /// Its name.
     pub name: String,
@@ -203,7 +204,7 @@ pub struct FrequencyReport {
 }
 
 /// Something the reader must know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// Short and stable, for programs: `lost_events`, `unmatched`, ...
     pub code: String,

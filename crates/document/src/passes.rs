@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The passes of one repetition of one setting. The field names are the JSON shape
 /// that other programs read; extend, never rename.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Passes {
     /// Name of the script.
     pub script: String,
@@ -38,7 +39,7 @@ pub struct Passes {
 }
 
 /// A step of a process in each pass shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// The process's name.
     pub process: String,
@@ -61,7 +62,7 @@ pub struct Step {
 }
 
 /// A value out of place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
     /// The process's name.
     pub process: String,
@@ -84,7 +85,7 @@ pub struct Mark {
 }
 
 /// Numbers of values out of place over all passes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Number of values examined.
     pub values: u64,

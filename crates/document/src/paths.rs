@@ -1,5 +1,6 @@
 //! Spans by path: the call tree of a recording.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -11,7 +12,7 @@ use undertick_units::Estimate;
 /// Threads of one name have one role, and so have those whose names differ in a number at their end
 /// alone. Where spans come from threads of several roles, each role is a path that contains the
 /// outermost spans of its threads and has no calls itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathReport {
     /// Name of its innermost span, or of the role.
     pub name: String,

@@ -1,5 +1,6 @@
 //! States: what tells the short calls of a path from the long ones.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -7,7 +8,7 @@ use super::impossible::Must;
 
 /// The states of the calls of one path. Facts that were known of each call tell them apart, which
 /// does not make these facts the cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathStates {
     /// Index of the path in [`Report::paths`](super::Report::paths).
     pub path: u32,
@@ -59,7 +60,7 @@ impl PathStates {
 }
 
 /// Calls of which the same is true.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StateReport {
     /// What is true of them.
     pub conditions: Vec<StateCondition>,
@@ -75,7 +76,7 @@ pub struct StateReport {
 }
 
 /// What is true of the calls of a state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StateCondition {
     /// The kind of fact.
     pub fact: StateFact,
@@ -101,7 +102,9 @@ impl StateCondition {
 }
 
 /// Kinds of facts about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum StateFact {
     /// The thread, among names.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
 /// Summary of what was recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceSummary {
     /// Number of events analysed.
     pub events: u64,
@@ -43,7 +44,7 @@ pub struct TraceSummary {
 }
 
 /// The machine a trace was taken on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSummary {
     /// Node name.
     pub name: String,
@@ -58,7 +59,7 @@ pub struct HostSummary {
 }
 
 /// The clock of a trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockSummary {
     /// Its name: `tsc`, `cntvct`, `monotonic_raw`, ...
     pub name: String,

@@ -1,10 +1,11 @@
 //! Identities of clocks: two clocks with one identity need no map.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_clock::ClockId;
 
 /// What distinguishes a clock from others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockIdentity {
     /// `tsc`, `monotonic_raw`, ...
     pub clock: String,

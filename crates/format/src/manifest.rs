@@ -6,6 +6,7 @@ pub mod mapped;
 mod merged;
 mod read_cost;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -21,7 +22,7 @@ pub use read_cost::{Change, ReadCost};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// State of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// A collector is (or was, if it died) writing raw segments.
@@ -31,7 +32,7 @@ pub enum State {
 }
 
 /// The manifest of a trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -101,7 +102,7 @@ pub struct Manifest {
 }
 
 /// What identifies a session directory as that of a trace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionIdentity {
     /// Random, 128 bits in hexadecimal: the session directory holds the same.
     pub secret: String,
@@ -112,7 +113,7 @@ pub struct SessionIdentity {
 }
 
 /// The machine a trace was taken on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Node name.
     pub name: String,
@@ -127,7 +128,7 @@ pub struct Host {
 }
 
 /// How the recorded program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exit {
     /// Exit status, if it exited.
     pub status: Option<i32>,
@@ -138,7 +139,7 @@ pub struct Exit {
 }
 
 /// The clock of the trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// `tsc`, `cntvct`, `monotonic_raw`, ...
     pub name: String,
@@ -183,7 +184,7 @@ fn whole_if_it_is<S: serde::Serializer>(step: &f64, to: S) -> Result<S::Ok, S::E
 }
 
 /// The clock seen from several CPUs, in the 50 ms before the program began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AcrossCpus {
     /// CPUs that were compared; with one there is nothing to compare.
     pub cpus: u32,
@@ -232,7 +233,7 @@ impl Clock {
 }
 
 /// One bracketed reading of two clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Anchor {
     /// Trace clock, ticks.
     pub ticks: i64,
@@ -243,7 +244,7 @@ pub struct Anchor {
 }
 
 /// When the kernel clears a thread's `rseq_cs`, found by a self-test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Descheduled {
     /// On every deschedule, blocking included (kernels before 6.19).
@@ -255,7 +256,7 @@ pub enum Descheduled {
 }
 
 /// Settings of the recorder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recorder {
     /// `grow`, `drop`, `overwrite` or `block`.
     pub overflow: String,
@@ -266,7 +267,7 @@ pub struct Recorder {
 }
 
 /// Name of an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Name {
     /// Process that gave the name; absent for one that holds for all.
     pub pid: Option<i32>,
@@ -277,7 +278,7 @@ pub struct Name {
 }
 
 /// Measuring points switched off and on at random (`record --perturbation`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Perturbation {
     /// The option's value, as given.
     pub asked: String,
@@ -301,7 +302,7 @@ impl Perturbation {
 }
 
 /// Name of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
     /// Process.
     pub pid: i32,
@@ -312,7 +313,7 @@ pub struct Thread {
 }
 
 /// One ring's account: written = received + lost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ring {
     /// Ring number, as in the events' `ring` column.
     pub ring: i32,
@@ -340,7 +341,7 @@ pub struct Ring {
 }
 
 /// The account of a flight recorder, beside its rings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flight {
     /// When the snapshot was taken, Unix time in nanoseconds; `None`: this is the
     /// recording itself.
@@ -354,7 +355,7 @@ pub struct Flight {
 /// How often the sampled spans of an event began in a ring: exact, however many
 /// of them are recorded or lost. Events for which a ring had no cell are absent:
 /// all their spans are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampled {
     /// Ring number.
     pub ring: i32,
@@ -365,7 +366,7 @@ pub struct Sampled {
 }
 
 /// One Parquet file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// File name inside the trace directory.
     pub file: String,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use undertick_format::TraceError;
@@ -17,7 +18,7 @@ const VERSION: u32 = 1;
 pub const SYNC_DIR: &str = "sync";
 
 /// One of the two hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// Node name.
     pub name: String,
@@ -30,7 +31,7 @@ pub struct Side {
 }
 
 /// All exchanges of one run of `undertick sync`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SyncFile {
     /// Always `undertick-sync`.
     pub kind: String,

@@ -1,5 +1,6 @@
 //! The document of `undertick clock` and its rendering for a terminal.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -9,7 +10,7 @@ use crate::text::{clean, wrap};
 
 /// Every clock of a machine. The field names are the JSON shape that other
 /// programs read; extend, never rename.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
     /// Version of the document's format: 1.
     pub schema_version: u32,
@@ -30,7 +31,7 @@ pub struct Audit {
 }
 
 /// One clock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// Its name.
     pub name: String,
@@ -69,7 +70,7 @@ pub struct Clock {
 }
 
 /// Cost of a read, measured in batches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadCost {
     /// The minimum, ns.
     pub min: f64,
@@ -80,7 +81,7 @@ pub struct ReadCost {
 }
 
 /// Median cost of a read on one CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuCost {
     /// The CPU.
     pub cpu: usize,
@@ -89,7 +90,7 @@ pub struct CpuCost {
 }
 
 /// Steps back of a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backward {
     /// Number of steps back within one thread.
     pub within_thread: u64,
@@ -102,7 +103,7 @@ pub struct Backward {
 }
 
 /// Offset of a clock between CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuOffset {
     /// The CPU that the others are compared with.
     pub reference_cpu: usize,
@@ -115,7 +116,7 @@ pub struct CpuOffset {
 }
 
 /// Offset of one CPU's clock to that of the reference CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairOffset {
     /// The CPU.
     pub cpu: usize,
@@ -129,7 +130,7 @@ pub struct PairOffset {
 }
 
 /// The tick worth having: one finer than the uncertainty of a read only shortens the range.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TickWorthHaving {
     /// How uncertain the instant of a reading is, ns.
     pub read_uncertainty_ns: f64,
@@ -144,7 +145,7 @@ pub struct TickWorthHaving {
 }
 
 /// Speed of the core, from the time that instructions of known latency take.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoreSpeed {
     /// Core cycles in a tick of the CPU's counter.
     pub cycles_per_tick: Estimate,
@@ -156,7 +157,7 @@ pub struct CoreSpeed {
 }
 
 /// The machine underneath.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// CPUs that this process may use.
     pub cpus: usize,

@@ -1,5 +1,6 @@
 //! The document of `undertick calibrate` and its rendering for a terminal.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_document::figures::{self, figure};
 use undertick_document::{Histogram, Must, is_open};
@@ -11,7 +12,7 @@ use crate::text::wrap;
 
 /// The zero-elapsed-time test of every compensation method. The field names are
 /// the JSON shape that other programs read; extend, never rename.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibrate {
     /// Version of the document's format: 1.
     pub schema_version: u32,
@@ -48,7 +49,7 @@ pub struct Calibrate {
 }
 
 /// Number of dropped intervals by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Culled {
     /// The kernel had taken the thread off its CPU.
     pub descheduled: u64,
@@ -57,7 +58,7 @@ pub struct Culled {
 }
 
 /// One method of compensation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
     /// `long-term`, `pairs`, `sampler`, `control-variate`, `known-dose`.
     pub method: String,
@@ -77,7 +78,7 @@ pub struct Method {
 }
 
 /// Bias of a method around a known dose.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dose {
     /// The work, ns.
     pub dose_ns: f64,
@@ -87,7 +88,7 @@ pub struct Dose {
 
 /// Standard deviations and correlations of the pair before (1), the interval (3) and the pair after
 /// (4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Correlations {
     pub s1_ns: f64,

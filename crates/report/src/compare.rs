@@ -6,6 +6,7 @@ mod subject;
 mod terminal;
 mod tree;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_document::Warning;
 use undertick_units::Estimate;
@@ -29,7 +30,7 @@ pub const FEW_RUNS: &str = "few_runs";
 pub const KIND: &str = "comparison";
 
 /// A comparison of two documents.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -71,7 +72,7 @@ pub struct Comparison {
 }
 
 /// A slow-down that is not allowed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// A figure that is slower by more than this share is too slow.
     pub share: f64,
@@ -81,7 +82,7 @@ pub struct Gate {
 }
 
 /// The source of one of the two sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// The file it was read from.
     pub file: String,
@@ -97,7 +98,7 @@ pub struct Source {
 }
 
 /// Numbers of figures by verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Figures that both have.
     pub compared: u64,
@@ -118,7 +119,7 @@ pub struct Summary {
 }
 
 /// A figure that both documents have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// Its stable name.
     pub id: String,
@@ -158,7 +159,7 @@ pub struct Row {
 }
 
 /// How a figure of the second document compares with that of the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Better; the figure is a time or a speed.

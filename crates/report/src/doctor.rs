@@ -1,6 +1,7 @@
 //! The document of `undertick doctor` and its rendering for a terminal: which parts of a recording
 //! this machine supports, and how to mend the others.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::{clean, wrap};
@@ -9,7 +10,7 @@ use crate::text::{clean, wrap};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What a recording can use here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnosis {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -24,7 +25,7 @@ pub struct Diagnosis {
 }
 
 /// One thing that a recording uses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Its name.
     pub name: String,
@@ -39,7 +40,7 @@ pub struct Check {
 }
 
 /// Whether something can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
     /// As it should be.

@@ -2,6 +2,7 @@
 
 mod terminal;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_document::Warning;
 
@@ -20,7 +21,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub const KIND: &str = "fleet";
 
 /// A comparison of many machines.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fleet {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -54,7 +55,7 @@ pub struct Fleet {
 }
 
 /// A type of machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Type {
     /// Model name of the CPU; empty where it is not known.
     pub cpu_model: String,
@@ -65,7 +66,7 @@ pub struct Type {
 }
 
 /// Summary of a machine in one line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostRow {
     /// Its name; followed by the file where several machines have that name.
     pub host: String,
@@ -86,7 +87,7 @@ pub struct HostRow {
 }
 
 /// A machine out of the ordinary.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutlyingHost {
     /// Its name, as in `hosts`.
     pub host: String,
@@ -101,7 +102,7 @@ pub struct OutlyingHost {
 }
 
 /// One reason why a machine is out of the ordinary.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// The metric; or `slowness` or `noise`, which cover all metrics.
     pub metric: String,
@@ -118,7 +119,7 @@ pub struct Reason {
 }
 
 /// A metric over all machines.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetMetric {
     /// Its stable name.
     pub id: String,
@@ -139,7 +140,7 @@ pub struct FleetMetric {
 }
 
 /// A metric over the machines of a type.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// Index of the type.
     pub of_type: usize,
@@ -162,7 +163,7 @@ pub struct Distribution {
 }
 
 /// A file that could not be read as a survey.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unreadable {
     /// The file.
     pub file: String,
@@ -171,7 +172,7 @@ pub struct Unreadable {
 }
 
 /// A machine that lacks metrics.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lacking {
     /// Its name, as in `hosts`.
     pub host: String,
@@ -182,7 +183,7 @@ pub struct Lacking {
 }
 
 /// Comparison with earlier surveys of the same machines.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
     /// The directory that the earlier surveys were read from.
     pub directory: String,
@@ -201,7 +202,7 @@ pub struct Drift {
 }
 
 /// How a metric changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricDrift {
     /// Its stable name.
     pub id: String,

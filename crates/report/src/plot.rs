@@ -1,10 +1,11 @@
 //! Curves in a plane: the drawing of a figure of a source.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
 /// A figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plot {
     /// What it shows.
     pub title: String,
@@ -19,7 +20,7 @@ pub struct Plot {
 }
 
 /// An axis.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
     /// The quantity that it shows.
     pub name: String,
@@ -60,7 +61,7 @@ impl Axis {
 }
 
 /// A curve.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
     /// Its name in the legend.
     pub name: String,
@@ -82,7 +83,7 @@ impl Curve {
 }
 
 /// A point of a curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Its x value.
     pub x: f64,
@@ -113,7 +114,7 @@ impl Point {
 }
 
 /// How a curve is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
     /// Lines from point to point.

@@ -3,6 +3,7 @@
 
 mod screen;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -15,7 +16,7 @@ pub use screen::first_screen;
 
 /// A source with its figures. The field names are the JSON shape that other
 /// programs read; extend, never rename.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reproduction {
     /// Version of the document's format: 1.
     pub schema_version: u32,
@@ -87,7 +88,7 @@ impl Reproduction {
 }
 
 /// A table or figure of a source.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TableOrFigure {
     /// The source's short name, e.g. `slow-clock`.
     pub source: String,
@@ -110,7 +111,7 @@ pub struct TableOrFigure {
 }
 
 /// What a figure, computed again or simulated, is beside the published one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The same within the tolerance that the note or the chapter on the source states.
@@ -140,7 +141,7 @@ impl Verdict {
 }
 
 /// One figure of a source.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Item {
     /// Its name, e.g. `table-17b/(1,2)/mean`.
     pub id: String,
@@ -167,7 +168,7 @@ pub struct Item {
 }
 
 /// A table for people.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Table {
     /// What it shows.
     pub title: String,

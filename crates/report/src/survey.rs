@@ -3,6 +3,7 @@
 
 mod terminal;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -33,7 +34,7 @@ pub const GROUPS: [(&str, &str); 11] = [
 ];
 
 /// A machine in figures. Other programs read this document: fields are added, never renamed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Survey {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -65,7 +66,7 @@ const fn usual_level() -> f64 {
 }
 
 /// The machine that was surveyed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Node name.
     pub name: String,
@@ -89,7 +90,7 @@ pub struct Host {
 }
 
 /// One figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     /// Stable name: the same on every machine and in every version.
     pub id: String,
@@ -141,7 +142,7 @@ impl Metric {
 }
 
 /// The direction in which a figure improves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Lower is better: times, losses.
@@ -154,7 +155,7 @@ pub enum Better {
 }
 
 /// How two figures are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// By their ratio.
@@ -165,7 +166,7 @@ pub enum Scale {
 }
 
 /// A metric that the survey lacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// The metric, or the group followed by `.*`.
     pub id: String,

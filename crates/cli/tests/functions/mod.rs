@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use support::{said, undertick};
+use support::{document, said, undertick};
 
 const PROGRAM: &str = include_str!("../programs/functions.c");
 const CPP: &str = include_str!("../programs/functions.cpp");
@@ -48,8 +48,7 @@ fn record(trace: &Path, filter: &str, options: &[&str], program: &[&str]) -> Out
 /// Returns the calls by name, from the report: whole ones, and begins without an end.
 fn calls(trace: &Path) -> BTreeMap<String, (u64, u64)> {
     let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
-    let report: serde_json::Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output).1));
+    let report: serde_json::Value = document("report", &output.stdout);
     assert_eq!(report["trace"]["lost"], 0);
     let intervals = report["intervals"].as_array().unwrap();
     let number = |value: &serde_json::Value| value.as_u64().unwrap();

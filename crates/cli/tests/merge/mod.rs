@@ -11,7 +11,7 @@ use std::process::Output;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int8Type, Int16Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use support::{compile, refused, said, undertick};
+use support::{compile, document, refused, said, undertick};
 
 /// Returns the rows of a file of a merged trace: mode, host, ts, ts_local.
 fn rows(trace: &Path, file: &str) -> Vec<(i8, i16, i64, i64)> {
@@ -35,13 +35,16 @@ fn rows(trace: &Path, file: &str) -> Vec<(i8, i16, i64, i64)> {
     rows
 }
 
-fn json(output: &Output) -> serde_json::Value {
+fn json(name: &str, output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}", said(output).1);
-    serde_json::from_slice(&output.stdout).unwrap()
+    document(name, &output.stdout)
 }
 
 fn manifest(trace: &Path) -> serde_json::Value {
-    serde_json::from_str(&std::fs::read_to_string(trace.join("manifest.json")).unwrap()).unwrap()
+    document(
+        "manifest",
+        &std::fs::read(trace.join("manifest.json")).unwrap(),
+    )
 }
 
 /// Two recordings of one boot have one clock: a message says that no map is needed.
@@ -97,7 +100,7 @@ fn two_recordings_of_one_boot_need_no_map() {
         println!("skipped: no kernel events here");
     }
     // The names stay separate: event 1 has a different name in each.
-    let report = json(&undertick(&["report", &both, "--json"]));
+    let report = json("report", &undertick(&["report", &both, "--json"]));
     let count = |name: &str| {
         let intervals = report["intervals"].as_array().unwrap();
         let of = intervals.iter().find(|i| i["name"] == name);

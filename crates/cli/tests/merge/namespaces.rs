@@ -54,9 +54,10 @@ fn the_truth_is_inside_between_namespaces() {
     for (name, more) in [("sync.ut", &[][..]), ("table.ut", &["--table", &table])] {
         let out = dir.path().join(name);
         let into = out.display().to_string();
-        let found = json(&undertick(
-            &[&["merge", &a, &b, "-o", &into, "--json"], more].concat(),
-        ));
+        let found = json(
+            "merge",
+            &undertick(&[&["merge", &a, &b, "-o", &into, "--json"], more].concat()),
+        );
         let map = &found["hosts"][1]["map"];
         assert_eq!(map["is_same_clock"], false, "{found}");
         if more.is_empty() {
@@ -74,7 +75,7 @@ fn the_truth_is_inside_between_namespaces() {
     let alone = dir.path().join("alone.ut");
     let into = alone.display().to_string();
     let found = undertick(&["merge", &a, &b, "-o", &into, "--json", "--table", &table]);
-    let messages = json(&found)["hosts"][1]["map"]["messages"][0]
+    let messages = json("merge", &found)["hosts"][1]["map"]["messages"][0]
         .as_u64()
         .unwrap();
     assert!(messages > 300, "{messages}");
@@ -88,7 +89,10 @@ fn the_truth_is_inside_between_namespaces() {
     );
 
     // The report's figures for the two directions contain the true ones.
-    let report = json(&undertick(&["report", &into, "--table", &table, "--json"]));
+    let report = json(
+        "report",
+        &undertick(&["report", &into, "--table", &table, "--json"]),
+    );
     for (interval, first) in report["intervals"].as_array().unwrap().iter().zip([1, 3]) {
         let truth = true_times(&a, &b, first);
         let across = &interval["across_hosts"];
@@ -128,7 +132,10 @@ fn drifting(hosts: &Hosts, dir: &Path) {
     let truth = truth.end();
     let out = dir.join("drifting.ut");
     let into = out.display().to_string();
-    let found = json(&undertick(&["merge", &a, &b, "-o", &into, "--json"]));
+    let found = json(
+        "merge",
+        &undertick(&["merge", &a, &b, "-o", &into, "--json"]),
+    );
     assert_eq!(found["hosts"][0]["clock"]["clock"], "tsc");
     let ahead = AHEAD_S * 1_000_000_000;
     check(&out, |local| interpolated(&truth, local - ahead));

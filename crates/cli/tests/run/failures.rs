@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::support::{refused, said, undertick};
+use super::support::{document, refused, said, undertick};
 use super::{PING_PONG, interval, paths, run};
 
 /// Each process waits for the other.
@@ -146,7 +146,7 @@ fn an_interrupt_keeps_what_was_done() {
             );
             continue;
         }
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let report: Value = document("report", &output.stdout);
         let sleep = interval(&report, "A", "sleep");
         // The kernel guarantees at least that long on any machine.
         assert!(sleep["min"].as_f64().unwrap() > 4.9e6, "{sleep}");

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
-
-use super::support::{said, undertick};
+use super::support::{document, said, undertick};
 use super::{PING_PONG, interval, paths, report, run};
 
 /// An exported row of the trace: ticks, thread, event, payload.
@@ -45,8 +43,8 @@ fn stages(dir: &Path) -> Vec<Row> {
 
 /// Returns the event of a script's process whose name has that end, in one repetition.
 fn event(dir: &Path, repetition: usize, name: &str) -> u32 {
-    let text = fs::read_to_string(paths(dir).1.join("manifest.json")).unwrap();
-    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let text = fs::read(paths(dir).1.join("manifest.json")).unwrap();
+    let manifest = document("manifest", &text);
     let wanted = format!("script #{repetition} {name}");
     (manifest["names"].as_array().unwrap().iter())
         .find(|n| n["name"] == wanted.as_str())

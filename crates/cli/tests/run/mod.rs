@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::{copy_program, refused, said, undertick};
+use support::{copy_program, document, refused, said, undertick};
 use undertick_report::experiment::primitives_first_screen;
 
 /// Runs a script with these arguments, with its trace in the same directory.
@@ -29,7 +29,7 @@ fn paths(dir: &Path) -> (PathBuf, PathBuf) {
 fn report(output: &Output) -> Value {
     let (code, text) = said(output);
     assert_eq!(code, 0, "{text}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {text}"))
+    document("report", &output.stdout)
 }
 
 fn interval<'a>(report: &'a Value, process: &str, name: &str) -> &'a Value {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Runs the command and returns its output.
 pub fn undertick(arguments: &[&str]) -> Output {
@@ -19,6 +20,23 @@ pub fn said(output: &Output) -> (i32, String) {
         output.status.code().unwrap_or(-1),
         String::from_utf8_lossy(&text).into_owned(),
     )
+}
+
+/// Parses a document of that kind, and keeps a copy, which `cargo xtask test` holds to the document's
+/// schema (`undertick schema`).
+#[track_caller]
+pub fn document(kind: &str, text: &[u8]) -> serde_json::Value {
+    static KEPT: AtomicU32 = AtomicU32::new(0);
+    let found = serde_json::from_slice(text)
+        .unwrap_or_else(|e| panic!("no document, {e}: {}", String::from_utf8_lossy(text)));
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("documents")
+        .join(kind);
+    std::fs::create_dir_all(&dir).unwrap();
+    let number = KEPT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{}-{number}.json", std::process::id());
+    std::fs::write(dir.join(name), text).unwrap();
+    found
 }
 
 /// Asserts that the command failed properly: with that status, with a message, without a panic.

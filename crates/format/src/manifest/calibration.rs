@@ -1,5 +1,6 @@
 //! The cost of recording, as stored in a manifest.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 use undertick_units::Estimate;
@@ -7,7 +8,7 @@ use undertick_units::Estimate;
 use super::read_cost::Change;
 
 /// The cost of recording, nanoseconds, all with intervals.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Cost of a plain span (`ut_begin`/`ut_end`, `ut_next`).
     pub plain: SpanCost,
@@ -127,7 +128,7 @@ impl FunctionCost {
 /// Cost of records inside a span, ns, where about a microsecond of other code is executed between two
 /// records: the recorder's code and data and the program's have then evicted each other from the
 /// nearest caches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SparseCost {
     /// Added by one event, ns.
     pub event_ns: Estimate,
@@ -139,7 +140,7 @@ pub struct SparseCost {
 
 /// Cost of a recorded function (`--functions`): its records, and the compiler's calls of the
 /// hooks that write them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionCost {
     /// Cost of the function's own span.
     pub span: SpanCost,
@@ -148,7 +149,7 @@ pub struct FunctionCost {
 }
 
 /// Cost of sampled spans: each execution is counted, and some are recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampledCost {
     /// Cost of the own span of a recorded execution.
     pub span: SpanCost,
@@ -160,7 +161,7 @@ pub struct SampledCost {
 
 /// What an interrupt takes of a program beside the time that rows of the kernel give it: the way
 /// into the kernel and out of it, and on a guest what its host does first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InterruptCost {
     /// Which interrupt, as in rows of the kernel: the one that came most often, the timer.
     pub event: i32,
@@ -175,7 +176,7 @@ pub struct InterruptCost {
 
 /// What a span's own pairs of readings tell of its cost, by the zero-elapsed-time test, and what
 /// known doses tell of the rest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairedCost {
     /// Constant cost of such a span beside pairs of [`Self::pair_ns`].
     pub span: SpanCost,
@@ -222,7 +223,7 @@ impl PairedCost {
 }
 
 /// What a span shows beyond the work in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpanCost {
     /// Mean of a span around nothing.
     pub empty_ns: Estimate,

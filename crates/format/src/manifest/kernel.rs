@@ -1,10 +1,11 @@
 //! The description of the kernel's rows in a manifest.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
 /// The kernel events while the program ran: rows with `mode` 1.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
     /// Every source that was tried.
     pub sources: Vec<KernelSource>,
@@ -31,7 +32,7 @@ pub struct Kernel {
 }
 
 /// A thread of another program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherThread {
     /// Its number.
     pub tid: i32,
@@ -40,7 +41,7 @@ pub struct OtherThread {
 }
 
 /// A source of kernel events.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelSource {
     /// `tracefs`, `perf` or `proc_stat`.
     pub name: String,
@@ -63,7 +64,7 @@ pub struct KernelSource {
 }
 
 /// The same switches seen by two sources.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The source that the rows come from, and the other one.
     pub sources: [String; 2],
@@ -89,7 +90,7 @@ pub struct Comparison {
 }
 
 /// Switches in and out of the program's threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Balance {
     /// Switches in.
     pub switches_in: u64,

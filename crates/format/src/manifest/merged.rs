@@ -1,5 +1,6 @@
 //! The descriptions of hosts and of their clocks in a manifest.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_estimate::two_clocks::Knot;
 
@@ -7,7 +8,7 @@ use crate::identity::ClockIdentity;
 use crate::manifest::{Calibration, Exit};
 
 /// A host of a trace: `ts` is a reading of the clock of `hosts[0]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceHost {
     /// Node name.
     pub name: String,
@@ -26,7 +27,7 @@ pub struct TraceHost {
 }
 
 /// A trace that became part of another one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Merged {
     /// Its directory.
     pub trace: String,
@@ -51,7 +52,7 @@ pub struct Merged {
 }
 
 /// The map from a host's clock to the first host's clock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostMap {
     /// Whether it is the first host's clock itself, so that no map is needed.
     pub is_same_clock: bool,
@@ -112,7 +113,7 @@ impl HostMap {
 }
 
 /// Three clocks compared in a ring: the difference between the ways around.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Closure {
     /// The hosts between which messages were not needed for the maps.
     pub hosts: [u16; 2],

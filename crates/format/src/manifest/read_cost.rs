@@ -1,11 +1,12 @@
 //! The cost of clock readings while a program was recorded, and the correction it implies for
 //! costs that were measured at another time.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::{Estimate, Interval};
 
 /// Samples of the cost of a clock reading, taken by a recorded thread now and then.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadCost {
     /// Number of samples, each of several consecutive readings; none was interrupted.
     pub samples: u64,

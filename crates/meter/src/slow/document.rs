@@ -1,12 +1,13 @@
 //! The result of a slow run, in the form that other programs read.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use undertick_clock::adjustable::{Overhead, corrected_mean_ns};
 use undertick_estimate::slow::{ActivityResult, Independence};
 use undertick_units::{Estimate, Interval};
 
 /// The document of `undertick slow run`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
     /// Always 1.
     pub schema_version: u32,
@@ -44,7 +45,7 @@ pub struct Document {
 }
 
 /// One activity.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivityRow {
     /// Its name.
     pub name: String,
@@ -67,7 +68,7 @@ pub struct ActivityRow {
 }
 
 /// Tests of the independence of counts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct IndependenceRow {
     /// Autocorrelation at lags 1, 2, ...
     pub autocorrelation: Vec<f64>,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_document::Report;
 use undertick_units::Estimate;
@@ -10,7 +11,7 @@ use super::Verdict;
 use super::subject::to_quote;
 
 /// A path of either side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathChange {
     /// Name of its innermost span.
     pub name: String,
@@ -34,7 +35,7 @@ pub struct PathChange {
 }
 
 /// A path on one side: of several runs, the means over all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathSide {
     /// Number of calls.
     pub calls: f64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
 
@@ -9,7 +10,7 @@ use undertick_document::Warning;
 
 /// The results of the probe. The field names are the JSON shape that other programs read; extend,
 /// never rename.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interference {
     /// Version of the document's format: 1.
     pub schema_version: u32,
@@ -43,7 +44,7 @@ pub struct Interference {
 }
 
 /// What was executed, when and where.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probe {
     /// Name of the mix.
     pub mix: String,
@@ -74,7 +75,7 @@ pub struct Probe {
 }
 
 /// A peak of the rates: a state that the machine was in for a share of the time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// Rate relative to the clean peak.
     pub rate: f64,
@@ -94,7 +95,7 @@ pub struct Peak {
 }
 
 /// A cause that slows the probe, with all its peaks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disturber {
     /// The cause of its peaks.
     pub cause: String,
@@ -111,7 +112,7 @@ pub struct Disturber {
 }
 
 /// One cause's part of the loss.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
     /// `slowed`, `same-cpu-process`, `host`, `short`.
     pub cause: String,
@@ -120,7 +121,7 @@ pub struct Loss {
 }
 
 /// Distribution of the rates, in bins of about 1 % of the clean rate.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateHistogram {
     /// Unit of the edges: `1`, relative to the clean peak.
     pub unit: String,
@@ -135,7 +136,7 @@ pub struct RateHistogram {
 }
 
 /// Interruptions of single samples by one cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interruption {
     /// `same-cpu-process`, `host`, `short`.
     pub cause: String,
@@ -152,7 +153,7 @@ pub struct Interruption {
 }
 
 /// The loss at another activity of a cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prediction {
     /// The cause of the peak.
     pub cause: String,
@@ -165,7 +166,7 @@ pub struct Prediction {
 }
 
 /// Comparison with an earlier run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
     /// Name of the earlier run's document.
     pub with: String,
@@ -183,7 +184,7 @@ pub struct Compared {
 }
 
 /// A line of the continuous meter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// Version of the line's format: 1.
     pub schema_version: u32,
@@ -213,7 +214,7 @@ pub struct Line {
 }
 
 /// A suspected cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspect {
     /// Name of a process, or of a CPU.
     pub name: String,

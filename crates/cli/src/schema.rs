@@ -1,0 +1,130 @@
+//! `undertick schema`: JSON Schemas of the documents that the commands print, made from the types
+//! that they are printed from.
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema as JsonSchemaOf};
+use serde_json::{Value, json};
+use undertick_document::{self as document, explanation};
+use undertick_format::manifest;
+use undertick_report::{self as report, compare, doctor, fleet, interference, survey};
+
+use crate::{Failure, estimate, import, merge, output, slow, sync};
+
+/// Print the JSON Schema of what a command prints with --json, or list them
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick schema\n  undertick schema report > report.schema.json\n  \
+    undertick report run.ut --json > run.json && check-jsonschema --schemafile report.schema.json run.json\n\n\
+    A document names the version of its schema as schema_version. Within a version fields are added,\n\
+    never renamed or removed, so a program does well to ignore fields that it does not know."
+)]
+pub struct Schema {
+    /// Document
+    #[arg(value_parser = PossibleValuesParser::new(DOCUMENTS.map(|document| document.name)))]
+    pub document: Option<String>,
+}
+
+/// A kind of document.
+struct Document {
+    name: &'static str,
+    /// What prints or writes it.
+    source: &'static str,
+    /// The `schema_version` of the document.
+    version: u32,
+    schema: fn() -> JsonSchemaOf,
+}
+
+const DOCUMENTS: [Document; 19] = [
+    of_type::<document::Report>(
+        "report",
+        "report, demo, run, primitives",
+        document::SCHEMA_VERSION,
+    ),
+    of_type::<explanation::Explanation>("explain", "explain", explanation::SCHEMA_VERSION),
+    of_type::<compare::Comparison>("compare", "compare", compare::SCHEMA_VERSION),
+    of_type::<doctor::Diagnosis>("doctor", "doctor", doctor::SCHEMA_VERSION),
+    of_type::<report::audit::Audit>("clock", "clock", 1),
+    of_type::<report::calibrate::Calibrate>("calibrate", "calibrate", 1),
+    of_type::<estimate::Document>("estimate", "estimate; with --sets, one in each line", 1),
+    of_type::<slow::PlanDocument>("slow-plan", "slow plan", 1),
+    of_type::<undertick_meter::slow::Document>("slow-run", "slow run", 1),
+    of_type::<interference::Interference>("interference", "interference", 1),
+    of_type::<interference::Line>(
+        "interference-line",
+        "interference --continuous, one in each line",
+        1,
+    ),
+    of_type::<survey::Survey>("survey", "survey", survey::SCHEMA_VERSION),
+    of_type::<fleet::Fleet>("fleet", "survey --fleet", fleet::SCHEMA_VERSION),
+    of_type::<report::reproduce::Reproduction>("reproduce", "reproduce", 1),
+    of_type::<sync::SyncDocument>("sync", "sync HOST", 1),
+    of_type::<sync::Listened>("sync-listen", "sync --listen", 1),
+    of_type::<import::Imported>("import", "import", 1),
+    of_type::<merge::Merged>("merge", "merge", 1),
+    of_type::<manifest::Manifest>(
+        "manifest",
+        "(manifest.json of a trace)",
+        manifest::SCHEMA_VERSION,
+    ),
+];
+/// Columns of a document's name in the list.
+const NAME_COLUMNS: usize = 18;
+
+/// Prints a schema, or which there are.
+pub fn run(arguments: &Schema) -> Result<u8, Failure> {
+    match &arguments.document {
+        None => output::print(&list()),
+        Some(name) => match DOCUMENTS.iter().find(|document| document.name == name) {
+            Some(document) => output::as_json(&document.published()),
+            None => Err(Failure::usage(format!("no document {name}"))),
+        },
+    }
+}
+
+fn list() -> String {
+    let line =
+        |document: &Document| format!("  {:<NAME_COLUMNS$} {}\n", document.name, document.source);
+    let lines: String = DOCUMENTS.iter().map(line).collect();
+    format!("Documents, and the commands that print them with --json:\n{lines}")
+}
+
+impl Document {
+    /// The schema with its name, and with the one `schema_version` that it describes.
+    fn published(&self) -> JsonSchemaOf {
+        let mut schema = (self.schema)();
+        let (name, version) = (self.name, self.version);
+        schema.insert(
+            "$id".to_owned(),
+            json!(format!("urn:undertick:{name}:{version}")),
+        );
+        schema.insert("title".to_owned(), json!(format!("undertick {name}")));
+        let stated = schema.pointer_mut("/properties/schema_version");
+        if let Some(Value::Object(stated)) = stated {
+            stated.insert("const".to_owned(), json!(version));
+        }
+        schema
+    }
+}
+
+const fn of_type<T: JsonSchema>(
+    name: &'static str,
+    source: &'static str,
+    version: u32,
+) -> Document {
+    Document {
+        name,
+        source,
+        version,
+        schema: || {
+            let generator = SchemaSettings::draft2020_12()
+                .for_serialize()
+                .into_generator();
+            generator.into_root_schema_for::<T>()
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;
