@@ -265,3 +265,6 @@ pub fn probe(probe: &Probe) -> Result<u8, Failure> {
     meter::probe_from(&probe.schedule).map_err(failure)?;
     Ok(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -236,9 +236,13 @@ pub(super) fn ratio(published: Option<f64>, measured: Option<&Estimate>) -> Opti
 }
 
 fn quotient(published: Option<f64>, measured: Option<&Estimate>) -> Option<f64> {
-    let (published, measured) = (published?, measured?);
+    Some(published? / denominator(measured?)?)
+}
+
+/// The figure, if it surely is above 0: what may as well be 0 divides nothing.
+pub(super) fn denominator(measured: &Estimate) -> Option<f64> {
     let is_above_0 = measured.value > 0.0 && measured.interval.lo.is_none_or(|lo| lo > 0.0);
-    is_above_0.then(|| published / measured.value)
+    is_above_0.then_some(measured.value)
 }
 
 /// The measurement behind an item, if the item has it.

@@ -203,6 +203,14 @@ fn widths() -> Vec<Item> {
         .collect()
 }
 
+/// The note on a figure that is printed wrong, by what is computed; none if it is not.
+fn erratum((printed, computed): (f64, f64), half_digit: f64, why: &str) -> String {
+    match agrees(printed, computed, half_digit) {
+        true => String::new(),
+        false => format!("erratum: {why}"),
+    }
+}
+
 /// The ends of a contiguous run: eq. 10d, and the condition for "+-d/n".
 fn ends() -> Vec<Item> {
     let mut last_term = item(
@@ -210,7 +218,11 @@ fn ends() -> Vec<Item> {
         "last term of the bound in (10d)",
         "d/n",
         (1.0 / 6.0, 1.0 / 6.0_f64.sqrt()),
-        "erratum: the square root of (d/n)^2/6 is d/(sqrt(6) n)",
+        &erratum(
+            (1.0 / 6.0, 1.0 / 6.0_f64.sqrt()),
+            0.0005,
+            "the square root of (d/n)^2/6 is d/(sqrt(6) n)",
+        ),
     );
     last_term.simulated = spread_of_repetitions(&simulated::two_ends(DRAWS), 0.95, "d/n");
     let exact = largest_scatter(0.99).powi(2);
@@ -220,10 +232,17 @@ fn ends() -> Vec<Item> {
         "variance of T up to which +-d/n holds at 99 %",
         "d^2/n",
         (0.022_09, exact),
-        &format!(
-            "erratum: the printed derivation, 1/2.58^2 - 1/6, gives {by_its_formula:.4}, which no \
-             variance can be below: the two end errors are not normal, their sum is triangular. \
-             The exact convolution gives {exact:.4}, near the printed figure"
+        &erratum(
+            (0.022_09, exact),
+            0.000_005,
+            &format!(
+                "the printed derivation, 1/2.58^2 - 1/6, gives {by_its_formula:.4}, and a variance is {}. The two \
+                 end errors are not normal, their sum is triangular: the exact convolution gives {exact:.4}",
+                match by_its_formula < 0.0 {
+                    true => "never below 0",
+                    false => "no such thing",
+                }
+            ),
         ),
     );
     let figures = (0.0479, (0.022_09_f64 * 100.0 / 1000.0).sqrt());
@@ -265,8 +284,18 @@ fn longest_activity() -> Item {
         "w/p of the longest activity (29 500 cycles of 2.5 ms, d = 1 ms)",
         "sd",
         (430.0, formula),
-        "erratum: sqrt(184000) lacks the factor 4 that (14a) has at ET = 2.5 d; so p = 0.01 is \
-         reached at w = 8.6, beyond 99 %, not between 95 and 99",
+        &erratum(
+            (430.0, formula),
+            5.0,
+            &format!(
+                "its square, {:.0}, is that of (14a) at ET = 2.5 d over {:.1}; p = 0.01 is reached at w = {:.1} standard \
+                 deviations, and 99 % need {:.2}",
+                430.0_f64.powi(2),
+                (formula / 430.0).powi(2),
+                0.01 * formula,
+                2.0 * Z_99
+            ),
+        ),
     );
     by_formula(longest, 5.0, Verdict::Erratum)
 }

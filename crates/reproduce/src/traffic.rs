@@ -112,6 +112,9 @@ struct Here<'a> {
 struct ShareOf {
     these: u64,
     all: u64,
+    /// Those beside them that are of neither kind: of a process that did not wait, and with the run
+    /// of one that did not wait inside.
+    beside: [u64; 2],
 }
 
 impl Placement {
@@ -125,18 +128,25 @@ impl Placement {
 impl ShareOf {
     /// Those after which the process itself went on; `None` without values.
     fn of<'a>(turns: impl Iterator<Item = &'a Turn>) -> Option<Self> {
-        let [kept, given] = turns.fold([0, 0], |[kept, given], turn| {
-            [kept + turn.counts[0], given + turn.counts[1]]
-        });
-        let all = kept + given;
-        (all > 0).then_some(Self { these: kept, all })
+        let mut found = Self {
+            these: 0,
+            all: 0,
+            beside: [0, 0],
+        };
+        for turn in turns {
+            found.these += turn.counts[0];
+            found.all += turn.counts[0] + turn.counts[1];
+            found.beside[0] += turn.needless;
+            found.beside[1] += turn.interrupted;
+        }
+        (found.all > 0).then_some(found)
     }
 
     /// Those that are of the other kind.
     const fn others(self) -> Self {
         Self {
             these: self.all - self.these,
-            all: self.all,
+            ..self
         }
     }
 
@@ -145,10 +155,19 @@ impl ShareOf {
     }
 
     fn words(self) -> String {
-        match self.these == self.all {
+        let mut words = match self.these == self.all {
             true => format!("of all {} values", self.all),
             false => format!("of {:.1} % of {} values", self.percent(), self.all),
+        };
+        for (count, of) in self.beside.into_iter().zip([
+            "of a process that did not wait",
+            "with another process's run in it",
+        ]) {
+            if count > 0 {
+                words += &format!("; beside them {count} {of}");
+            }
         }
+        words
     }
 }
 

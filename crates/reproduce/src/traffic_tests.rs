@@ -29,7 +29,8 @@ fn turn(policy: &str, process: &str, number: u32, ns: [f64; 2], counts: [u64; 2]
             kept: (counts[0] > 0).then(|| about(kept)),
             given: (counts[1] > 0).then(|| about(given)),
             counts,
-            needless: 0,
+            needless: u64::from(policy == DEFAULT && process == "A"),
+            interrupted: 2 * u64::from(policy == DEFAULT && process == "B"),
         },
     }
 }
@@ -188,6 +189,13 @@ fn each_order_has_its_share() {
         keeps.note
     );
     assert!(
+        keeps.note.contains(
+            "beside them 1 of a process that did not wait; beside them 2 with another process's run"
+        ),
+        "{}",
+        keeps.note
+    );
+    assert!(
         preempted.note.contains("of 30.0 % of 200 values"),
         "{}",
         preempted.note
@@ -226,6 +234,26 @@ fn conclusions_follow_from_the_figures() {
         no_longer.contains("futex 9.0 (no longer); it holds for 0 of 1"),
         "{no_longer}"
     );
+}
+
+/// What may as well be 0 divides nothing.
+#[test]
+fn no_conclusion_divides_by_what_may_be_0() {
+    let (report, orders) = invented(1.5);
+    let found = reproduction(&report, &orders);
+    let said = |items: &[Item]| conclusions::conclusions(items, &report, &orders.turns).join("\n");
+    let twice = "Is block + wakeup still about twice";
+    assert!(said(&found.items).contains(twice));
+    let mut items = found.items;
+    for item in items
+        .iter_mut()
+        .filter(|item| item.id.starts_with("traffic/wakeup/"))
+    {
+        if let Some(measured) = &mut item.measured {
+            measured.interval.lo = Some(-1.0);
+        }
+    }
+    assert!(!said(&items).contains(twice));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Tests with invented figures; the published ones are computed by hand.
 
+use std::collections::HashSet;
+
 use undertick_report::reproduce::Item;
 
 use super::super::invented::{interval, line, report};
@@ -171,6 +173,18 @@ fn published_beside_measured() {
         .filter(|item| item.id.starts_with("trams/figure-"));
     assert_eq!(figures.count(), 12);
     assert_eq!(found.plots.len(), 4);
+    // What is measured with more processes than CPUs is not taken for the published measurement.
+    let crowd = found
+        .tables
+        .iter()
+        .find(|t| t.title.contains("than there are CPUs"));
+    assert!(crowd.expect("its table").text[0].contains("time slices"));
+    let crowded = found
+        .items
+        .iter()
+        .filter(|i| i.id.starts_with("trams/crowd/"));
+    assert!(crowded.clone().count() > 0);
+    assert!(crowded.clone().all(|item| item.published.is_none()));
     for item in &found.items {
         let reason = !item.note.is_empty();
         assert!(
@@ -268,7 +282,7 @@ fn conclusions_follow_from_the_figures() {
         here.contains("Where 2 processes want it on as many CPUs, 90 % of the waits found it taken, and passing it on costs nothing"),
         "{here}"
     );
-    assert!(here.contains("no longer: the kernel leaves"), "{here}");
+    assert!(here.contains("of private memory: no longer."), "{here}");
     assert!(
         here.contains("spin: yes; mean 455 ns and median 100 ns (4.5 times"),
         "{here}"
@@ -324,6 +338,37 @@ fn scripts_are_scripts() {
                 .collect();
             found.dedup();
             assert_eq!(found, wanted);
+            // No two share a CPU where there are as many, and none has one where there are not.
+            for (index, (setting, _)) in experiment.settings().enumerate() {
+                let places = setting.plan.processes.iter().map(|process| &process.place);
+                let different: HashSet<String> = places.map(|place| format!("{place:?}")).collect();
+                let wanted = match experiment.script_of(index) == CONTENDED {
+                    true => setting.plan.processes.len(),
+                    false => 1,
+                };
+                assert_eq!(different.len(), wanted, "{different:?}");
+            }
         }
     }
+}
+
+/// What may as well be 0 divides nothing: neither is there a number of times, nor a conclusion from it.
+#[test]
+fn no_conclusion_divides_by_what_may_be_0() {
+    let found = found(843.0, 25.0);
+    let with = |id: &str| {
+        let mut items = found.items.clone();
+        let of = items
+            .iter_mut()
+            .find(|item| item.id == id)
+            .expect("an item");
+        of.measured.as_mut().expect("measured").interval.lo = Some(-1.0);
+        conclusions::conclusions(&items, &[]).join("\n")
+    };
+    let all = conclusions::conclusions(&found.items, &[]).join("\n");
+    let (clocks, grain) = ("Are software clocks", "Is coarse grain");
+    assert!(all.contains(clocks) && all.contains(grain), "{all}");
+    assert!(!with("trams/record/both").contains(clocks));
+    assert!(!with("trams/loop").contains(grain));
+    assert!(!with("trams/lock-unlock/alone").contains(grain));
 }

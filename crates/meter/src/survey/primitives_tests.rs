@@ -1,8 +1,43 @@
 use super::*;
-use undertick_experiment::script::Setting;
+use undertick_experiment::script::{Placement, Setting, Step, Verb};
 
 fn with(setting: &Setting) -> BTreeMap<String, String> {
     setting.parameters.iter().cloned().collect()
+}
+
+/// A rival of a lock runs on another CPU, and each of the two holds the lock for at least ten times as
+/// long as it lets it alone: whoever wants it finds it taken.
+#[test]
+fn holds_of_a_lock_with_a_rival_overlap() {
+    let experiment = experiment(false).unwrap_or_else(|e| panic!("{e}"));
+    let mut checked = 0;
+    for (setting, _) in experiment.settings() {
+        let is_of_rivals = |p: &undertick_experiment::script::Process| {
+            p.steps.iter().any(|step| step.name == "lock with a rival")
+        };
+        let plan = &setting.plan;
+        let Some(first) = plan.processes.iter().position(is_of_rivals) else {
+            continue;
+        };
+        checked += 1;
+        assert_eq!(plan.processes.len(), 2);
+        let rival = &plan.processes[1 - first];
+        assert_eq!(rival.place, Placement::OtherCpu(first));
+        assert!(rival.background);
+        for process in &plan.processes {
+            let [lock, hold, unlock, alone] = &process.steps[..] else {
+                panic!("{:?}", process.steps);
+            };
+            assert!(matches!(lock.verb, Verb::Lock { .. }), "{lock:?}");
+            assert!(matches!(unlock.verb, Verb::Unlock { .. }), "{unlock:?}");
+            let ns = |step: &Step| match step.verb {
+                Verb::Work { ns } => ns,
+                _ => panic!("{step:?}"),
+            };
+            assert!(ns(hold) >= 10.0 * ns(alone), "{process:?}");
+        }
+    }
+    assert!(checked >= 3, "{checked}");
 }
 
 /// Every metric is a figure of its script at every setting; every id is unique.

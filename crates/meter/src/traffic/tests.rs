@@ -11,9 +11,16 @@ use undertick_report::traffic::render;
 
 use super::read;
 use super::table::{self, Scale, values};
+use super::turns;
 
 const A: i32 = 100;
 const B: i32 = 200;
+const SCALE: Scale = Scale {
+    ns_per_tick: 1.0,
+    step_ticks: 10.0,
+    error_ticks: 0,
+    evidence_text: String::new(),
+};
 
 #[derive(Clone, Copy)]
 struct Row {
@@ -116,13 +123,7 @@ impl Made {
             setting,
             repetition: &repetition,
         };
-        let scale = Scale {
-            ns_per_tick: 1.0,
-            step_ticks: 10.0,
-            error_ticks: 0,
-            evidence_text: String::new(),
-        };
-        table::passes(&subject, &all[0], &scale, shown)
+        table::passes(&subject, &all[0], &SCALE, shown)
     }
 }
 
@@ -398,6 +399,41 @@ fn a_needless_wakeup_is_seen() {
     let values = values(&all[0].stamps, &setting.plan);
     let needless: Vec<bool> = values.of[0][0].iter().map(|v| v.needless).collect();
     assert_eq!(needless, [false, true, false]);
+}
+
+/// Each value of a step is of one kind, and counted: the process goes on, one that waited runs, the
+/// wakeup is of one that does not wait, or one that did not wait had run before.
+#[test]
+fn each_value_is_of_one_kind() {
+    let mut made = Made::new(TWO);
+    let stamps = [
+        (0, Mark::Step(0)), // B waits; A goes on
+        (0, Mark::Step(1)), // B comes out of its block
+        (1, Mark::Step(0)),
+        (0, Mark::Step(0)), // B is inside its wakeup
+        (0, Mark::Step(1)), // B, which did not wait, comes out of its wakeup
+        (1, Mark::Step(1)),
+        (0, Mark::Step(0)),
+    ];
+    for (process, mark) in stamps {
+        made.stamp(process, mark);
+        made.now += 100;
+    }
+    let setting = made.experiment.settings().next().expect("one").0;
+    let cell = Cell {
+        setting: 0,
+        repetition: 0,
+    };
+    let batches = || [Ok(batch(0, &made.user))].into_iter();
+    let all = read::read(&[(&setting.plan, cell)], &made.numbering, batches).expect("rows");
+    let values = values(&all[0].stamps, &setting.plan);
+    let of = |step: usize| {
+        let mut once = turns::Once::default();
+        once.add(&values.of[0][step], &setting.plan, 0, (0.0, &SCALE));
+        (once.counts, once.needless, once.interrupted)
+    };
+    assert_eq!(of(0), ([1, 0], 1, 0));
+    assert_eq!(of(1), ([0, 1], 0, 1));
 }
 
 /// The text names the evidence that no source has.

@@ -28,18 +28,22 @@ pub struct Turn {
     pub counts: [u64; 2],
     /// Number of wakeups of a process that did not wait; they belong to neither kind.
     pub needless: u64,
+    /// Number of values after which another process comes out of a step in which it did not wait: it
+    /// had run before, and its run lies in the value. They belong to neither kind.
+    pub interrupted: u64,
 }
 
 /// Minimum number of values of a kind for which a repetition counts.
 const FEWEST: usize = 5;
 
-/// One repetition's medians of one step.
+/// The repetitions' medians of one step, and the numbers of all its values.
 #[derive(Default)]
-struct Once {
-    kept: Vec<f64>,
-    given: Vec<f64>,
-    counts: [u64; 2],
-    needless: u64,
+pub(super) struct Once {
+    pub(super) kept: Vec<f64>,
+    pub(super) given: Vec<f64>,
+    pub(super) counts: [u64; 2],
+    pub(super) needless: u64,
+    pub(super) interrupted: u64,
 }
 
 /// Every step of every setting whose processes share one CPU.
@@ -80,6 +84,7 @@ pub fn turns(
                     given: over(once.given, once.counts[1], level),
                     counts: once.counts,
                     needless: once.needless,
+                    interrupted: once.interrupted,
                 });
             }
         }
@@ -96,7 +101,14 @@ fn wakes(plan: &Plan) -> bool {
 }
 
 impl Once {
-    fn add(&mut self, values: &[Value], plan: &Plan, process: usize, (null, scale): (f64, &Scale)) {
+    /// Adds a repetition; each of its values is of one kind.
+    pub(super) fn add(
+        &mut self,
+        values: &[Value],
+        plan: &Plan,
+        process: usize,
+        (null, scale): (f64, &Scale),
+    ) {
         let (mut kept, mut given) = (Vec::new(), Vec::new());
         for value in values {
             let Some((ts, after)) = value.next else {
@@ -108,6 +120,8 @@ impl Once {
                 kept.push(ts - value.start);
             } else if after.waited(plan) {
                 given.push(ts - value.start);
+            } else {
+                self.interrupted += 1;
             }
         }
         self.counts[0] += kept.len() as u64;

@@ -173,8 +173,8 @@ fn ticks(context: &mut Context<'_>) -> Result<(), Stopped> {
     context.table(
         "Longer ticks",
         &[
-            "The paper: the tick should be commensurate with the uncertainty of the delay. A finer one buys \
-             nothing but a shorter range of the low word, which alone one reference can read.",
+            "The paper: the tick should be commensurate with the uncertainty of the delay. The last column is how \
+             long the low word lasts, which alone one reference can read.",
         ],
         &["system", "Cms", "tick, us", "standard deviation, us", "range of the low word, s"],
         rows,

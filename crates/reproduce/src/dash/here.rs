@@ -369,36 +369,4 @@ fn long(repetition: &Repetition) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ping_pong::Reading;
-
-    /// By hand: one cycle in order; one in which the second process runs within the send (1,2) and
-    /// answers before point 2, so that (1,2) holds its points, and from 11 to 2 and from 4 to 5 time
-    /// goes back; one that only the next cycle ends.
-    #[test]
-    fn intervals_that_are_not_those_of_the_figure() {
-        let cycle = |fine: [u64; POINTS]| fine.map(|fine| Reading { ticks: 0, fine });
-        let in_order = cycle([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
-        let preempted = cycle([21, 28, 29, 30, 22, 23, 24, 25, 26, 27, 31, 32]);
-        let last = cycle([41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52]);
-        let repetition = |end| Repetition {
-            cycles: vec![in_order, preempted, last],
-            end: Reading {
-                ticks: 0,
-                fine: end,
-            },
-        };
-        let found = disordered(&[repetition(61)]);
-        assert_eq!(found.cycles, 1);
-        let named: Vec<usize> = (0..=POINTS).filter(|&i| found.of_interval[i] > 0).collect();
-        // (1,2); (4,5); and (10,11), in which points 2 to 4 lie.
-        assert_eq!(named, [1, 4, 10]);
-        let early = disordered(&[repetition(51)]);
-        assert_eq!(
-            (early.cycles, early.of_interval[12]),
-            (2, 1),
-            "(12,1) ends before it begins"
-        );
-    }
-}
+mod tests;

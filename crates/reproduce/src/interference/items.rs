@@ -167,7 +167,11 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
                 Some(0.07),
                 Some(slowdown - 1.0),
             ),
-            "by formula: .352 / .328 less 1, so much more time for each instruction; 6.8 % fewer instructions in the same time",
+            format!(
+                "by formula: {clean} / {slow} less 1, so much more time for each instruction; {:.1} % fewer \
+                 instructions in the same time",
+                100.0 * (1.0 - slow / clean)
+            ),
         ),
         noted(
             item(
@@ -315,7 +319,12 @@ fn loss_items(found: &PrintedPeaks) -> Vec<Item> {
                 Some(memo::OFF_PEAKS[2].0),
                 Some(1.0 / memo::DRUM_CYCLE_US),
             ),
-            "printed: exactly one instruction in 4 us; but that is .250, and the peak lies 2 to 5 % above it",
+            format!(
+                "printed: exactly one instruction in {} us; that is {:.3}, and the printed peak is {:+.1} % off it",
+                memo::DRUM_CYCLE_US,
+                1.0 / memo::DRUM_CYCLE_US,
+                100.0 * (memo::OFF_PEAKS[2].0 * memo::DRUM_CYCLE_US - 1.0)
+            ),
         ),
         noted(
             item(

@@ -70,6 +70,28 @@ fn verdicts_of_the_printed_figures() {
     );
 }
 
+/// What is printed wrong has a reason with computed figures; what agrees has none.
+#[test]
+fn an_erratum_is_one_only_if_the_figures_differ() {
+    assert_eq!(erratum((430.0, 434.9), 5.0, "why"), "");
+    assert_eq!(erratum((430.0, 435.1), 5.0, "why"), "erratum: why");
+    // 430^2; 858.778^2 over it; 0.01 of that width; the whole width at 99 %.
+    let longest = longest_activity().note;
+    for figure in ["184900", "over 4.0;", "w = 8.6", "need 5.16"] {
+        assert!(
+            longest.replace(' ', "").contains(&figure.replace(' ', "")),
+            "{longest}"
+        );
+    }
+    assert!(longest.starts_with("erratum"), "{longest}");
+    // 1/2.58^2 - 1/6 = 0.15023 - 0.16667.
+    let variance = notes("+-d/n/variance").join("");
+    assert!(
+        variance.contains("-0.0164, and a variance is never below 0"),
+        "{variance}"
+    );
+}
+
 #[test]
 fn wrong_figures_do_not_agree() {
     let computed = [100_060.0, 25_015.0];

@@ -6,7 +6,7 @@ use undertick_report::reproduce::Item;
 
 use super::quantities::WAKES;
 use super::{BACKENDS, BENT, BY_DEFAULT, ORDERED, PLACEMENTS, SLIGHT, ShareOf, Turned, of_steps};
-use crate::compared::{Figures, cell, times};
+use crate::compared::{Figures, cell, denominator, times};
 
 /// The published conclusions in the light of these figures.
 pub(super) fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> Vec<String> {
@@ -14,17 +14,22 @@ pub(super) fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> 
         let item = items.iter().find(|item| item.id == id)?;
         Some(item.measured.as_ref()?.value)
     };
+    let wakeup = |backend: &str, place: &str| {
+        let id = format!("traffic/wakeup/{backend}/{place}");
+        let item = items.iter().find(|item| item.id == id)?;
+        denominator(item.measured.as_ref()?)
+    };
     let mut findings = Vec::new();
     for placement in &PLACEMENTS {
         let each: Vec<(&str, f64)> = (BACKENDS.iter())
             .filter_map(|backend| {
-                let wakeup = value(format!("traffic/wakeup/{backend}/{}", placement.id))?;
+                let wakeup = wakeup(backend, placement.id)?;
                 let both = value(format!("traffic/block-wakeup/{backend}/{}", placement.id))?;
                 Some((*backend, both / wakeup))
             })
             .collect();
         findings.extend(twice(placement.id, &each));
-        findings.extend(alike(placement.id, &value));
+        findings.extend(alike(placement.id, &value, &wakeup));
     }
     findings.extend(preempted(turns));
     let lines: Vec<(&str, Option<f64>, Option<f64>, String)> = (BACKENDS.iter())
@@ -87,7 +92,11 @@ fn preempted(turns: &[Turned]) -> Option<String> {
 }
 
 /// Are the four small ones still alike, and small?
-fn alike(place: &str, value: &dyn Fn(String) -> Option<f64>) -> Option<String> {
+fn alike(
+    place: &str,
+    value: &dyn Fn(String) -> Option<f64>,
+    wakeup: &dyn Fn(&str, &str) -> Option<f64>,
+) -> Option<String> {
     let small = ["wait-nothing", "notify-nobody", "add-event", "delete-event"];
     let each: Vec<(&str, f64, bool)> = (BACKENDS.iter())
         .filter_map(|backend| {
@@ -96,7 +105,7 @@ fn alike(place: &str, value: &dyn Fn(String) -> Option<f64>) -> Option<String> {
                 .map(|id| of(id))
                 .collect::<Option<Vec<f64>>>()?;
             let largest = largest.into_iter().fold(0.0, f64::max);
-            let share = largest / of("wakeup")?;
+            let share = largest / wakeup(backend, place)?;
             Some((*backend, share, share <= 0.5))
         })
         .collect();

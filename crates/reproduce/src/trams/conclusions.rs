@@ -4,25 +4,27 @@ use undertick_report::reproduce::Item;
 
 use super::contended::{CONTENDED, Contended};
 use super::five::two_modes;
-use crate::compared::{ns_of, times};
+use crate::compared::{denominator, ns_of, times};
 use undertick_units::Estimate;
 
 /// The published conclusions in the light of these figures.
 pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String> {
-    let value = |id: &str| {
+    let in_ns = |id: &str, value: fn(&Estimate) -> Option<f64>| {
         let item = items.iter().find(|item| item.id == format!("trams/{id}"))?;
         let unit = ns_of(&item.unit);
-        Some(item.measured.as_ref()?.value * unit)
+        Some(value(item.measured.as_ref()?)? * unit)
     };
+    let value = |id: &str| in_ns(id, |e| Some(e.value));
+    let below = |id: &str| in_ns(id, denominator);
     let mut findings = Vec::new();
     if let (Some(recorder), Some(time), Some(usage)) = (
-        value("record/both"),
+        below("record/both"),
         value("clock/gettimeofday/median"),
         value("clock/getrusage/median"),
     ) {
         findings.push(clocks(time / recorder, usage / recorder));
     }
-    if let (Some(both), Some(turn)) = (value("lock-unlock/alone"), value("loop")) {
+    if let (Some(both), Some(turn)) = (below("lock-unlock/alone"), below("loop")) {
         let spin = (contended.iter()).find(|c| c.script == CONTENDED && c.kind == "spin");
         findings.push(grain(both, turn, spin, value("fork/0")));
     }
@@ -117,7 +119,7 @@ pub(super) fn grain(
 /// Does the time of fork still grow with shared memory? Slopes in ms per MiB.
 fn forks(shared: &Estimate, private: &Estimate) -> String {
     let verdict = if shared.value < private.value / 2.0 {
-        "no longer: the kernel leaves the page tables of shared memory to be filled when they are needed"
+        "no longer"
     } else {
         "yes"
     };
