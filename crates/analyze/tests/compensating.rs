@@ -51,6 +51,40 @@ fn compensated(manifest: &Manifest, rows: &[support::Row], compensate: Compensat
     report(manifest, &options, rows)
 }
 
+/// Shares of pairs that have nothing to do with their span are refused as the pairs themselves are:
+/// asked for or chosen by the calibration, they are not subtracted where k is below 1.
+#[test]
+fn control_variates_that_make_it_scatter_more_are_refused() {
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let mut rows = Vec::new();
+    for i in 0..1000 {
+        let (before, after) = (random.random_range(10..50), random.random_range(10..50));
+        let ticks = 100 + random.random_range(-2..=2_i64);
+        rows.push(row(Kind::BeginOrdered, 1000 * i, 1, before));
+        rows.push(row(Kind::EndOrdered, 1000 * i + ticks, 1, after));
+    }
+    for (chosen, compensate) in [
+        ("long-term", Compensate::ControlVariate),
+        ("control-variate", Compensate::Auto),
+    ] {
+        let found = compensated(&with_shares(chosen), &rows, compensate);
+        let span = interval(&found, "event 1");
+        // Uniform over five values: the root of 2; with the shares it would be over 6.
+        let sd = span.statistics.sd.unwrap();
+        assert!((sd - 2_f64.sqrt()).abs() < 0.1, "{chosen}: {sd}");
+        assert!(
+            span.compensation.k.is_none(),
+            "{chosen}: {:?}",
+            span.compensation
+        );
+        assert!(
+            (span.notes.iter()).any(|note| note.contains("would make it scatter more")),
+            "{chosen}: {:?}",
+            span.notes
+        );
+    }
+}
+
 /// The pairs are independent of their span: subtracting them would make 100 ticks, give or take 2,
 /// scatter more. Each span is then reduced by their mean.
 #[test]

@@ -145,11 +145,13 @@ fn messages(found: &mut Reproduction, report: &Report) {
         let us = |e: &Estimate| scaled(e.clone(), 1e-3, "us");
         let latency = figures.typical(RPC, &with, "latency").map(us);
         let slope = slope(report, &pairs);
+        // The paper prints it for one pair.
+        let a_word = (index == 0).then_some(CALL_US_PER_WORD);
         rows.push(vec![
             pairs.clone(),
             published.to_string(),
             latency.as_ref().map_or_else(|| "–".to_owned(), stated),
-            CALL_US_PER_WORD.to_string(),
+            a_word.map_or_else(|| "–".to_owned(), |us| us.to_string()),
             slope.as_ref().map_or_else(|| "–".to_owned(), stated),
         ]);
         for (id, quantity, unit, published, measured) in [
@@ -157,24 +159,24 @@ fn messages(found: &mut Reproduction, report: &Report) {
                 format!("here/latency/{pairs}"),
                 format!("latency of a message, this machine, {pairs} pairs, no words"),
                 "us",
-                *published,
+                Some(*published),
                 latency,
             ),
             (
                 format!("here/call-slope/{pairs}"),
                 format!("what a word adds to a remote call, this machine, {pairs} pairs"),
                 "us",
-                CALL_US_PER_WORD,
+                a_word,
                 slope,
             ),
         ] {
-            let ratio = ratio(Some(published), measured.as_ref());
+            let ratio = ratio(published, measured.as_ref());
             let is_missing = measured.is_none();
             found.items.push(Item {
                 id,
                 quantity,
                 unit: unit.to_owned(),
-                published: Some(published),
+                published,
                 measured,
                 ratio,
                 note: match is_missing {

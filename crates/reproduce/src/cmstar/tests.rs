@@ -5,6 +5,7 @@ use undertick_document::Report;
 use undertick_experiment::simulated::Simulated;
 use undertick_experiment::{Experiment, Options};
 use undertick_report::html;
+use undertick_report::plot::{Curve, Point};
 use undertick_report::reproduce::{Item, Reproduction};
 
 use super::published::{CALL_US_PER_WORD, LATENCY_US, RATES, ZERO_TESTS};
@@ -116,6 +117,45 @@ fn published_figures_come_out() {
     let off = |ms: &str| value(&found, &format!("apart/{ms}/off"));
     assert!(off("20") < -30.0, "{}", off("20"));
     assert!(off("0.2").abs() < off("20").abs() / 2.0, "{}", off("0.2"));
+    // Pairs follow what changes slowly, and nothing that changes within a reading.
+    for method in ["pairs", "sampler"] {
+        let k = |ms: &str| value(&found, &format!("granularity/{ms}/{method}"));
+        assert!(
+            k("0.1") < 1.0 && k("100") > 10.0,
+            "{} {}",
+            k("0.1"),
+            k("100")
+        );
+    }
+    // The one parameter that decides where the deviation is largest.
+    let knee = "busy for 6.5 us has the largest deviation at 18 Cms (the paper between 16 and 20)";
+    assert!(
+        found.findings.iter().any(|f| f.contains(knee)),
+        "{:?}",
+        found.findings
+    );
+    // Figure 16 has a standard deviation at each point, larger the more pairs there are.
+    let latencies = found
+        .plots
+        .iter()
+        .find(|p| p.title.starts_with("Figure 16:"));
+    let bars = latencies
+        .expect("Figure 16")
+        .curves
+        .iter()
+        .filter(|c| !c.name.starts_with("published"));
+    let half = |point: &Point| point.within.map_or(f64::NAN, |[lo, hi]| (hi - lo) / 2.0);
+    let least: Vec<f64> = bars
+        .map(|c| c.points.iter().map(half).fold(f64::NAN, f64::min))
+        .collect();
+    let all_have = |c: &Curve| c.points.iter().all(|point| point.within.is_some());
+    let bars = latencies
+        .expect("Figure 16")
+        .curves
+        .iter()
+        .filter(|c| !c.name.starts_with("published"));
+    assert!(bars.clone().count() == 3 && bars.clone().all(all_have));
+    assert!(least.is_sorted() && least[0] > 50.0, "{least:?}");
     let said = format!("Zero tests: {agree} of 8 k agree within 9 %");
     assert!(
         found.findings.iter().any(|f| f.contains(&said)),

@@ -115,7 +115,7 @@ pub(super) fn probe_items() -> Vec<Item> {
         noted(
             item(
                 "probe/rate",
-                "rate of the probe",
+                "rate that the probe is to have, of the whole system",
                 "mips",
                 Some(rate),
                 Some(PrintedPeaks::average()),
@@ -162,15 +162,14 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
         noted(
             item(
                 "on/slowdown",
-                "slow-down while the drum is active",
+                "loss of rate while the drum is active",
                 "1",
                 Some(0.07),
-                Some(slowdown - 1.0),
+                Some(1.0 - slow / clean),
             ),
             format!(
-                "by formula: {clean} / {slow} less 1, so much more time for each instruction; {:.1} % fewer \
-                 instructions in the same time",
-                100.0 * (1.0 - slow / clean)
+                "by formula: 1 less {slow} / {clean}; each instruction takes {:.1} % longer",
+                100.0 * (slowdown - 1.0)
             ),
         ),
         noted(

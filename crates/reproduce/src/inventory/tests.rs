@@ -3,7 +3,7 @@
 use undertick_report::reproduce::{Item, Reproduction, Verdict};
 use undertick_units::{Estimate, Interval};
 
-use super::{Printed, conclude, matches, places};
+use super::{InventoryLine, Printed, conclude, matches, places};
 use crate::compared::bare;
 
 fn figure(id: &str, verdict: Option<Verdict>) -> Item {
@@ -184,6 +184,91 @@ fn none_is_left_out() {
     assert_eq!(numbered("traffic", "Group"), groups);
 }
 
+/// The lines of `printed.txt`, an independent reading of the sources: of which table or figure, on which
+/// page, and the figures there.
+struct PrintedLine {
+    of: [&'static str; 2],
+    page: u32,
+    /// Each with half of its last digit where it is a rounded one.
+    figures: Vec<(f64, f64)>,
+}
+
+fn printed_lines() -> impl Iterator<Item = PrintedLine> {
+    let lines = include_str!("printed.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).map(|line| {
+        let mut fields = line.split(" | ");
+        let mut next = || fields.next().unwrap_or_else(|| panic!("{line}"));
+        let (of, page, figures) = ([next(), next()], next(), next());
+        let remark = fields.next().unwrap_or_default();
+        let factor = (remark.strip_prefix("times "))
+            .and_then(|rest| rest.split(':').next())
+            .map_or(1.0, |factor| {
+                factor.parse().unwrap_or_else(|_| panic!("{line}"))
+            });
+        let number = |text: &str| -> f64 {
+            text.replace(',', "")
+                .parse()
+                .unwrap_or_else(|_| panic!("{text} in {line}"))
+        };
+        let figure = |text: &str| match text.split_once(':') {
+            Some((_, value)) => (number(value), 1e-5 * number(value)),
+            None => match text.split_once("..") {
+                Some((lo, hi)) => (factor * f64::midpoint(number(lo), number(hi)), 0.0),
+                None => (factor * number(text), 0.0),
+            },
+        };
+        PrintedLine {
+            of,
+            page: page.parse().unwrap_or_else(|_| panic!("{line}")),
+            figures: figures.split_whitespace().map(figure).collect(),
+        }
+    })
+}
+
+/// Whether that figure, or a range with that middle, is printed there.
+fn is_printed(place: &InventoryLine, value: f64) -> bool {
+    (printed_lines().filter(|line| line.of == [place.source, place.name])).any(|line| {
+        (line.figures.iter())
+            .any(|(printed, within)| (value - printed).abs() <= within.max(1e-9 * printed.abs()))
+    })
+}
+
+/// Each line is of a table or figure of the list, on a page that a document of that length has.
+#[test]
+fn what_is_printed_has_a_place() {
+    let pages = [
+        ("cmstar", 40),
+        ("slow-clock", 25),
+        ("trams", 20),
+        ("interference", 8),
+        ("traffic", 5),
+    ];
+    let mut lines = 0;
+    for line in printed_lines() {
+        let [source, name] = line.of;
+        assert!(
+            places(source).any(|place| place.name == name),
+            "{source} {name}"
+        );
+        let (_, last) = pages
+            .iter()
+            .find(|(of, _)| *of == source)
+            .expect("a source");
+        assert!(
+            (1..=*last).contains(&line.page),
+            "{source} {name}: page {}",
+            line.page
+        );
+        lines += 1;
+    }
+    assert!(lines > 100, "{lines}");
+    // By hand, from the sources: a wakeup of 877 to 911 us, and what it had been taken for.
+    let wakeups = places("traffic")
+        .find(|place| place.name == "Group 1")
+        .expect("listed");
+    assert!(is_printed(&wakeups, 894.0) && !is_printed(&wakeups, 895.0));
+}
+
 /// Every published figure is of a table or figure, and each of these has figures.
 pub(crate) fn is_whole(found: &Reproduction) {
     let mut found = found.clone();
@@ -195,6 +280,13 @@ pub(crate) fn is_whole(found: &Reproduction) {
             item.id
         );
         assert!(item.verdict.is_some(), "{}", item.id);
+        let value = item.published.unwrap_or_default();
+        let has = |place: &InventoryLine| place.has(&item.id) && is_printed(place, value);
+        assert!(
+            places(&found.source).any(|place| has(&place)),
+            "{}: {value} is not printed where the list says",
+            item.id
+        );
         let computed = item.formula.is_some() || item.simulated.is_some();
         assert!(
             !computed || item.verdict != Some(Verdict::OtherMachine),

@@ -129,7 +129,7 @@ fn alike(
     };
     Some(format!(
         "Published: waiting for nothing, notifying nobody, adding and deleting an event cost a quarter of a wakeup \
-         (230 us over 895 us). Here, {place}: {verdict}."
+         (230 us over 894 us). Here, {place}: {verdict}."
     ))
 }
 

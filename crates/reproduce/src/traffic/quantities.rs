@@ -7,7 +7,7 @@ use super::{Here, ONE_CPU, Placement, ShareOf, of_steps};
 use crate::compared::{Published, published, sum, together};
 
 /// Wakeup and block as published, us.
-const WAKEUP: Published = published(895.0, "879..911");
+const WAKEUP: Published = published(894.0, "877..911");
 const BLOCK: Published = published(1393.0, "1379..1407");
 const WAIT: Published = published(1277.0, "1277");
 const ADD: Published = published(229.0, "227..231");
