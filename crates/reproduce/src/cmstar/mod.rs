@@ -6,6 +6,7 @@ mod beyond;
 mod checks;
 mod here;
 mod knee;
+mod loads;
 mod messages;
 mod pairs;
 mod published;
@@ -73,16 +74,17 @@ pub fn simulated(request: &Request, mut go_on: impl FnMut(f64) -> bool) -> Repro
             .to_owned(),
     );
     let parameters = Parameters::published();
-    let parts: [(Part, f64); 9] = [
+    let parts: [(Part, f64); 10] = [
         (readings::rates, 0.1),
         (readings::curves, 0.05),
         (readings::distributions, 0.1),
         (knee::knee, 0.12),
         (speeds::speeds, 0.03),
-        (zero::tests, 0.2),
-        (messages::messages, 0.15),
-        (beyond::beyond, 0.12),
-        (sweeps::sweeps, 0.13),
+        (zero::tests, 0.15),
+        (loads::of_zero_tests, 0.12),
+        (messages::messages, 0.13),
+        (beyond::beyond, 0.1),
+        (sweeps::sweeps, 0.1),
     ];
     let mut done = 0.0;
     for (part, share) in parts {

@@ -16,7 +16,7 @@ const BIN_US: f64 = 20.0;
 const ENDS_US: f64 = 1500.0;
 
 /// The repetitions of a published test on one machine.
-fn repetitions(parameters: &Parameters, test: &ZeroTest, seed: u64) -> Vec<Repetition> {
+pub(super) fn repetitions(parameters: &Parameters, test: &ZeroTest, seed: u64) -> Vec<Repetition> {
     let found = match test.method {
         1 => method_one(
             parameters,
@@ -55,7 +55,7 @@ struct Chosen {
 
 /// Half of the range of k in the paper's repeated zero tests (Section 5, without interrupts: 1.01 to
 /// 1.22), over their middle.
-const K_SCATTER: f64 = 0.094;
+pub(super) const K_SCATTER: f64 = 0.094;
 /// The column of the verdict on k.
 const VERDICT: usize = 7;
 /// Number of repetitions of a published zero test, as printed for Method II.
@@ -172,7 +172,7 @@ pub(super) fn tests(context: &mut Context<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-fn name(test: &ZeroTest) -> String {
+pub(super) fn name(test: &ZeroTest) -> String {
     let method = if test.method == 1 { "I" } else { "II" };
     format!("Method {method}, {}, {}", test.os, test.routine.name())
 }
