@@ -8,6 +8,7 @@ use undertick_report::reproduce::{Reproduction, Table, Verdict};
 mod conclusions;
 mod quantities;
 mod quantum;
+mod share;
 
 use undertick_experiment::{Experiment, ExperimentError, Performed, primitives};
 use undertick_meter::traffic::{RunOut, Turn, run_outs, turns};
@@ -18,6 +19,7 @@ use super::compared::{Figures, ItemDescription, cell, item, shown, times, togeth
 use super::tables::words;
 use super::verdict::by_formula;
 use quantities::{A_WAITER, NOTIFIES, NOTIFY, QUANTITIES, WAKES};
+use share::ShareOf;
 
 /// The backends that wakeup, block and events can use.
 const BACKENDS: [&str; 4] = ["futex", "eventfd", "pipe", "condvar"];
@@ -107,67 +109,11 @@ struct Here<'a> {
     run_outs: &'a [RanOut],
 }
 
-/// How many values of a step are of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ShareOf {
-    these: u64,
-    all: u64,
-    /// Those beside them that are of neither kind: of a process that did not wait, and with the run
-    /// of one that did not wait inside.
-    beside: [u64; 2],
-}
-
 impl Placement {
     /// The parameters of the script.
     fn with<'a>(&self, backend: &'a str) -> Vec<(&'static str, &'a str)> {
         let policy = self.policy.map(|policy| ("policy", policy));
         policy.into_iter().chain([("backend", backend)]).collect()
-    }
-}
-
-impl ShareOf {
-    /// Those after which the process itself went on; `None` without values.
-    fn of<'a>(turns: impl Iterator<Item = &'a Turn>) -> Option<Self> {
-        let mut found = Self {
-            these: 0,
-            all: 0,
-            beside: [0, 0],
-        };
-        for turn in turns {
-            found.these += turn.counts[0];
-            found.all += turn.counts[0] + turn.counts[1];
-            found.beside[0] += turn.needless;
-            found.beside[1] += turn.interrupted;
-        }
-        (found.all > 0).then_some(found)
-    }
-
-    /// Those that are of the other kind.
-    const fn others(self) -> Self {
-        Self {
-            these: self.all - self.these,
-            ..self
-        }
-    }
-
-    fn percent(self) -> f64 {
-        100.0 * self.these as f64 / self.all as f64
-    }
-
-    fn words(self) -> String {
-        let mut words = match self.these == self.all {
-            true => format!("of all {} values", self.all),
-            false => format!("of {:.1} % of {} values", self.percent(), self.all),
-        };
-        for (count, of) in self.beside.into_iter().zip([
-            "of a process that did not wait",
-            "with another process's run in it",
-        ]) {
-            if count > 0 {
-                words += &format!("; beside them {count} {of}");
-            }
-        }
-        words
     }
 }
 
