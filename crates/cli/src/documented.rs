@@ -1,6 +1,7 @@
 //! Checks that this command line accepts every command that README, book and `--help` show. Nothing
 //! is run: the words go to the parser.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
@@ -218,9 +219,28 @@ fn tables_and_scripts() {
             *read.entry(reader).or_insert(0) += 1;
         }
     }
-    for reader in ["table", "slow script", "cargo"] {
+    for reader in ["table", "slow script", "cargo", "defaults"] {
         assert!(read.contains_key(reader), "{read:?}");
     }
+}
+
+/// Accepts a file of defaults by completing the commands that it is for.
+fn defaults(block: &str) -> Result<&'static str, String> {
+    for words in [
+        "undertick record -- true",
+        "undertick slow run a.toml",
+        "undertick report a.ut",
+    ] {
+        let given: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+        let path = Path::new("config.toml");
+        let completed =
+            crate::config::completed_by(path, block, given.clone(), &Arguments::command());
+        let completed = completed.map_err(|failure| failure.text)?;
+        if completed.len() == given.len() {
+            return Err(format!("nothing for {words}"));
+        }
+    }
+    Ok("defaults")
 }
 
 /// Returns the reader of a block, determined by its content.
@@ -228,6 +248,8 @@ fn reader_of(block: &str) -> Result<&'static str, String> {
     if block.contains("[dependencies]") {
         let parsed: Result<toml::Table, _> = toml::from_str(block);
         parsed.map(|_| "cargo").map_err(|e| e.to_string())
+    } else if block.contains("[record]") {
+        defaults(block)
     } else if block.contains("[[process]]") {
         let parsed = undertick_experiment::script::Script::parse(block);
         parsed.map(|_| "script").map_err(|e| e.to_string())

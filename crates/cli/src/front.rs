@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::args::Arguments;
 use crate::output::Manners;
-use crate::{Failure, output, recording};
+use crate::{Failure, config, output, recording};
 
 /// The commands by what they are for; every one that is shown is in one group.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -84,6 +84,14 @@ pub fn parse(words: &[OsString]) -> Result<Asked, clap::Error> {
     }
 }
 
+/// The words with the user's defaults.
+///
+/// # Errors
+/// As [`config::completed`].
+pub fn with_defaults(words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
+    config::completed(words, &Arguments::command())
+}
+
 fn are_versions(one: &OsStr, other: &OsStr) -> bool {
     (one == "--version" || one == "-V") && (other == "--verbose" || other == "-v")
 }
@@ -136,13 +144,14 @@ pub fn versions() -> Result<u8, Failure> {
     };
     output::print(&format!(
         "undertick {}\nbuilt for {}-linux-{libc}, {profile}\ntrace format {}, report {}\n\
-         Linux {}, {}\n",
+         Linux {}, {}\ndefaults: {}\n",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::ARCH,
         undertick_format::manifest::SCHEMA_VERSION,
         undertick_document::SCHEMA_VERSION,
         system.release().to_string_lossy(),
         system.machine().to_string_lossy(),
+        config::file().map_or_else(|| "none".to_owned(), |file| file.display().to_string()),
     ))
 }
 
@@ -151,6 +160,7 @@ pub fn record_and_report(program: &[OsString]) -> Result<u8, Failure> {
     let trace = recording::free_name(&program[0], "ut");
     let command = |words: &[&OsStr]| {
         let words = [&[OsStr::new("undertick")], words].concat();
+        let words = with_defaults(words.into_iter().map(OsStr::to_owned).collect())?;
         Arguments::try_parse_from(words)
             .map(|parsed| parsed.command)
             .map_err(Failure::usage)

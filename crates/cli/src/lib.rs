@@ -25,6 +25,7 @@ mod args;
 mod calibrate;
 mod clock;
 mod compare;
+mod config;
 mod demo;
 mod described;
 mod doctor;
@@ -90,6 +91,13 @@ where
 {
     let _ = OWN.set(own);
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let words = match front::with_defaults(words) {
+        Ok(words) => words,
+        Err(failure) => {
+            alert!("undertick: {}", output::shortened(&failure.text));
+            return failure.status;
+        }
+    };
     let asked = match front::parse(&words) {
         Ok(asked) => asked,
         Err(error) => {

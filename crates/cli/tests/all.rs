@@ -8,6 +8,7 @@ mod clock;
 mod commands;
 mod compare;
 mod compensate;
+mod config;
 mod described;
 mod doctor;
 mod estimate;
