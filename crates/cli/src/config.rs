@@ -41,7 +41,7 @@ pub fn completed(words: Vec<OsString>, all: &Command) -> Result<Vec<OsString>, F
     let Some(path) = file() else {
         return Ok(words);
     };
-    if all.clone().try_get_matches_from(&words).is_err() {
+    if parsed(&words, all).is_none() {
         return Ok(words);
     }
     let failed = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", path.display()));
@@ -61,13 +61,24 @@ pub fn completed_by(
     words: Vec<OsString>,
     all: &Command,
 ) -> Result<Vec<OsString>, Failure> {
-    let Ok(matches) = all.clone().try_get_matches_from(&words) else {
+    let Some(matches) = parsed(&words, all) else {
         return Ok(words);
     };
     let table =
         DeTable::parse(text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
     let defaults = Defaults { path, text, all };
     defaults.complete(words, &matches, table.get_ref())
+}
+
+/// The words as a command that may lack what it needs, since a default may give that.
+fn parsed(words: &[OsString], all: &Command) -> Option<ArgMatches> {
+    match all.clone().try_get_matches_from(words) {
+        Ok(matches) => Some(matches),
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+            (all.clone().ignore_errors(true).try_get_matches_from(words)).ok()
+        }
+        Err(_) => None,
+    }
 }
 
 struct Defaults<'a> {
@@ -146,6 +157,7 @@ impl Defaults<'_> {
             with.splice(at + 1..=at, given.words.iter().cloned());
             match self.all.clone().try_get_matches_from(&with) {
                 Ok(_) => words = with,
+                Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => words = with,
                 // What the command line asks for goes before.
                 Err(error) if error.kind() == ErrorKind::ArgumentConflict => {}
                 Err(error) => return Err(self.wrong(given, &error.to_string())),
