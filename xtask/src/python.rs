@@ -6,13 +6,12 @@ use std::process::Command;
 use crate::run::{Scratch, command, exists, line, output, root, run};
 
 /// Python packages that the tests of this package and of import and export need.
-const NEEDED: [&str; 16] = [
+const NEEDED: [&str; 15] = [
     "maturin>=1.16,<2",
     "perfetto==0.59.1",
     "pyperf==2.10.0",
     "hdrhistogram==0.10.8",
     "viztracer==1.1.1",
-    "jsonschema>=4.20",
     "scipy",
     "protobuf",
     "pytest",
@@ -26,7 +25,7 @@ const NEEDED: [&str; 16] = [
 ];
 /// A script that checks that they are installed and that the Python version is supported.
 const IMPORTS: &str = "import sys; assert sys.version_info >= (3, 10); \
-    import maturin, perfetto.protos, pyperf, hdrh, viztracer, jsonschema, scipy, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
+    import maturin, perfetto.protos, pyperf, hdrh, viztracer, scipy, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
 
 /// The interpreter of the one virtual environment of all tests, with the packages they need; `None`
 /// if it cannot be created.
@@ -44,6 +43,28 @@ pub fn interpreter() -> Option<String> {
     install.extend(NEEDED);
     println!("installing {} into target/venv", NEEDED.join(" "));
     let _ = run(command(&install));
+    is_there().then_some(python)
+}
+
+/// The interpreter of the tests with one more package, which only one step needs; `None` if it cannot be
+/// installed.
+pub fn with(package: &str, module: &str) -> Option<String> {
+    let python = root().join("target/venv/bin/python");
+    let python = python.to_string_lossy().into_owned();
+    let import = format!("import {module}");
+    let is_there = || exists(&[&python, "-c", &import]);
+    if !is_there() {
+        let words = [
+            &python,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-compile",
+            package,
+        ];
+        let _ = run(command(&words));
+    }
     is_there().then_some(python)
 }
 

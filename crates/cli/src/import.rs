@@ -79,7 +79,7 @@ pub struct Imported<'a> {
     events: u64,
     /// Number of events that the other tool said it lost.
     lost: u64,
-    /// Number of threads with events.
+    /// Number of rings: threads with events, and lanes made for spans of no thread.
     threads: usize,
     /// Records of the kernel in the other trace.
     kernel_records: u64,

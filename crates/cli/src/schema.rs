@@ -3,11 +3,12 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema as JsonSchemaOf};
 use serde_json::{Value, json};
 use undertick_document::{self as document, explanation};
 use undertick_format::manifest;
+use undertick_hosts::exchanges;
 use undertick_report::{self as report, compare, doctor, fleet, interference, survey};
 
 use crate::{Failure, estimate, import, merge, output, slow, sync};
@@ -33,10 +34,10 @@ struct Document {
     source: &'static str,
     /// The `schema_version` of the document.
     version: u32,
-    schema: fn() -> JsonSchemaOf,
+    schema: fn() -> schemars::Schema,
 }
 
-const DOCUMENTS: [Document; 19] = [
+const DOCUMENTS: [Document; 20] = [
     of_type::<document::Report>(
         "report",
         "report, demo, run, primitives",
@@ -61,6 +62,7 @@ const DOCUMENTS: [Document; 19] = [
     of_type::<report::reproduce::Reproduction>("reproduce", "reproduce", 1),
     of_type::<sync::SyncDocument>("sync", "sync HOST", 1),
     of_type::<sync::Listened>("sync-listen", "sync --listen", 1),
+    of_type::<exchanges::SyncFile>("exchanges", "(the file of sync -o)", exchanges::VERSION),
     of_type::<import::Imported>("import", "import", 1),
     of_type::<merge::Merged>("merge", "merge", 1),
     of_type::<manifest::Manifest>(
@@ -76,10 +78,10 @@ const NAME_COLUMNS: usize = 18;
 pub fn run(arguments: &Schema) -> Result<u8, Failure> {
     match &arguments.document {
         None => output::print(&list()),
-        Some(name) => match DOCUMENTS.iter().find(|document| document.name == name) {
-            Some(document) => output::as_json(&document.published()),
-            None => Err(Failure::usage(format!("no document {name}"))),
-        },
+        Some(name) => {
+            let found = DOCUMENTS.iter().find(|document| document.name == name);
+            output::as_json(&found.map(Document::published))
+        }
     }
 }
 
@@ -92,7 +94,7 @@ fn list() -> String {
 
 impl Document {
     /// The schema with its name, and with the one `schema_version` that it describes.
-    fn published(&self) -> JsonSchemaOf {
+    fn published(&self) -> schemars::Schema {
         let mut schema = (self.schema)();
         let (name, version) = (self.name, self.version);
         schema.insert(
@@ -100,12 +102,57 @@ impl Document {
             json!(format!("urn:undertick:{name}:{version}")),
         );
         schema.insert("title".to_owned(), json!(format!("undertick {name}")));
+        for part in schema
+            .as_object_mut()
+            .into_iter()
+            .flat_map(|all| all.values_mut())
+        {
+            for_readers_of_json(part);
+        }
         let stated = schema.pointer_mut("/properties/schema_version");
         if let Some(Value::Object(stated)) = stated {
             stated.insert("const".to_owned(), json!(version));
+            stated.insert("description".to_owned(), json!("Version of this schema."));
         }
         schema
     }
+}
+
+/// Takes out of descriptions what only Rust has: links of its documentation, and `None`.
+fn for_readers_of_json(part: &mut Value) {
+    match part {
+        Value::Object(all) => {
+            for (name, part) in all {
+                match part {
+                    Value::String(text) if name == "description" => *text = without_links(text),
+                    part => for_readers_of_json(part),
+                }
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(for_readers_of_json),
+        _ => {}
+    }
+}
+
+/// The text with the words of links alone: ``[`a::B`](c)`` is `` `B` ``.
+fn without_links(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("[`") {
+        let Some((name, after)) = link.split_once("`]") else {
+            break;
+        };
+        let word = name.rsplit("::").next().unwrap_or(name);
+        out += &format!("{before}`{word}`");
+        rest = match after
+            .strip_prefix('(')
+            .and_then(|after| after.split_once(')'))
+        {
+            Some((_, after)) => after,
+            None => after,
+        };
+    }
+    (out + rest).replace("`None`", "`null`")
 }
 
 const fn of_type<T: JsonSchema>(

@@ -105,23 +105,23 @@ pub struct PlanDocument {
     schema_version: u32,
     /// Cycles needed by counting ticks.
     cycles: u64,
-    /// Time for them, seconds; `null` without `--cycle`.
+    /// Time for them, seconds; `null` without `--loop`.
     seconds: Option<f64>,
     /// Length of a tick as a multiple of the duration.
     tick_over_duration: f64,
-    /// Level of the interval, e.g. 0.95.
+    /// Level of the confidence interval, e.g. 0.95.
     level: f64,
-    /// Whole width of the interval as a share of the duration.
+    /// Whole width of the confidence interval as a share of the duration.
     precision: f64,
     /// Cycles needed if their phase is stepped, at a scatter of 0.2 % of the tick.
     stepped_cycles: u64,
-    /// Time for them, seconds; `null` without `--cycle`.
+    /// Time for them, delays included, seconds; `null` without `--loop`.
     stepped_seconds: Option<f64>,
     /// Samples needed if the loop may wait for the edges of ticks.
     edge_samples: u64,
-    /// Time for them, seconds.
+    /// Time for them, with one calibrating shot each, seconds.
     edge_seconds: f64,
-    /// Delay to add to each cycle, ns, so that the phase is stepped.
+    /// Delay to add to each cycle, ns, so that the phase is stepped; `null` without `--loop`.
     proposed_delay_ns: Option<f64>,
     /// Objections to counting in this loop.
     warnings: Vec<String>,

@@ -78,25 +78,29 @@ pub struct SyncDocument {
     file: Option<String>,
     /// Whether both hosts read one clock.
     is_one_clock: bool,
-    /// Reading of the clock here at the middle of the exchanges, ticks.
+    /// Reading of the clock here at the instant of the last answer, by the exchanges, ticks.
     here_ticks: i64,
-    /// Reading of the clock there at that instant, ticks.
+    /// Reading of the clock there when it gave the last answer, ticks.
     there_ticks: i64,
-    /// Difference of the two, ns; `null` where the clocks count from different zeros.
+    /// The clock there less the one here, nominal ns, which means something where both count from one
+    /// zero; `null` beyond 64 bits.
     offset_ns: Option<i64>,
-    /// Bound on the error of `there_ticks`, ns.
+    /// Bound on the error of `here_ticks`, ns.
     half_width_ns: f64,
-    /// By how much the clock there is faster, parts per million.
+    /// By how much the clock there is faster, parts per million; `null` after one exchange alone.
+    #[schemars(with = "Option<f64>")]
     rate_ppm: f64,
-    /// Bound on the error of `rate_ppm`.
+    /// Bound on the error of `rate_ppm`; `null` after one exchange alone.
+    #[schemars(with = "Option<f64>")]
     rate_half_width_ppm: f64,
-    /// Largest change of the rate that the bounds allow for, parts per million.
+    /// Largest change of the difference between the two rates, from any moment to any other, that the
+    /// bounds allow for, parts per million.
     wander_ppm: f64,
     /// Whether the exchanges required a larger one than was assumed.
     is_wander_raised: bool,
-    /// Shortest time from question to answer, ns; `null` if nothing was answered.
+    /// Minimum of the time from question to answer less the time of answering, ns.
     round_trip_ns_least: Option<f64>,
-    /// Median time from question to answer, ns; `null` if nothing was answered.
+    /// Median of the same, ns.
     round_trip_ns_median: Option<f64>,
 }
 
@@ -108,7 +112,7 @@ pub struct Listened {
     here: Side,
     /// Questions answered.
     answered: u64,
-    /// Packets that were no question.
+    /// Packets not of this protocol, or of another length.
     strange: u64,
 }
 

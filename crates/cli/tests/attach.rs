@@ -381,7 +381,7 @@ fn points_are_switched_in_a_program_that_runs() {
         assert_eq!(said(&output).0, 0, "{}", said(&output).1);
         let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
         assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-        let report: serde_json::Value = document("report", &output.stdout);
+        let report: serde_json::Value = document("report", &output);
         let section = report["intervals"].as_array().unwrap().iter();
         let section = section
             .into_iter()

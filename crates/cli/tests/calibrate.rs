@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
 fn the_document_has_every_method_with_bias_and_k() {
     let out = undertick(&["calibrate", "--json", "--load", "self:1"]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
-    let found: serde_json::Value = crate::support::document("calibrate", &out.stdout);
+    let found: serde_json::Value = crate::support::document("calibrate", &out);
     assert_eq!(found["schema_version"], 1);
     assert_eq!(found["load"], "self:1");
     let names: Vec<&str> = (found["methods"].as_array().unwrap().iter())

@@ -21,7 +21,7 @@ fn text(bytes: &[u8]) -> String {
 fn document(command: &mut Command) -> Value {
     let out = output(command);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
-    crate::support::document("clock", &out.stdout)
+    crate::support::document("clock", &out)
 }
 
 fn clock<'a>(document: &'a Value, name: &str) -> &'a Value {

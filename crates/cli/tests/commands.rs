@@ -16,7 +16,7 @@ fn report_says_what_the_program_did() {
     let trace = trace(dir.path());
     let page = dir.path().join("page.html");
     let output = undertick(&["report", &trace, "--json", "--html", page.to_str().unwrap()]);
-    let report: serde_json::Value = document("report", &output.stdout);
+    let report: serde_json::Value = document("report", &output);
     assert_eq!(report["schema_version"], 1);
     // 1000 x (begin, begin, next, event, wide event, end, end)
     assert_eq!(report["trace"]["events"], 7000);
@@ -372,7 +372,7 @@ fn the_demo_shows_its_stages() {
         .output()
         .unwrap();
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-    let report: serde_json::Value = document("report", &output.stdout);
+    let report: serde_json::Value = document("report", &output);
     let told = said(&output).1;
     assert_eq!(report["trace"]["lost"], 0, "{} {told}", report["trace"]);
     let intervals = report["intervals"].as_array().unwrap();

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
 "#;
 
 fn document(output: &Output) -> Value {
-    support::document("compare", &output.stdout)
+    support::document("compare", output)
 }
 
 fn row<'a>(found: &'a Value, id: &str) -> &'a Value {

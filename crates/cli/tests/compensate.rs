@@ -59,7 +59,7 @@ fn every_method_works_on_a_recorded_program() {
     let report = |method: &str| -> Value {
         let out = undertick(&["report", trace, "--json", "--compensate", method]);
         assert_eq!(out.status.code(), Some(0), "{method}: {}", said(&out).1);
-        document("report", &out.stdout)
+        document("report", &out)
     };
     let mean =
         |report: &Value, name: &str| interval(report, name)["mean"]["value"].as_f64().unwrap();
@@ -160,7 +160,7 @@ fn the_calibration_does_its_work() {
     ]));
     assert_eq!(code, 0, "{text}");
     let out = undertick(&["report", trace, "--json"]);
-    let report: Value = document("report", &out.stdout);
+    let report: Value = document("report", &out);
     // Steps of seven kinds, without a point, with one that is off, and with two.
     for event in 200..221 {
         let found = interval(&report, &format!("event {event}"));

@@ -16,7 +16,7 @@ fn with(file: &Path, words: &[&str]) -> Output {
 
 fn confidence(output: &Output) -> f64 {
     assert_eq!(said(output).0, 0, "{}", said(output).1);
-    document("report", &output.stdout)["settings"]["confidence"]
+    document("report", output)["settings"]["confidence"]
         .as_f64()
         .unwrap()
 }
@@ -37,7 +37,7 @@ fn what_the_command_line_leaves_out_is_the_users() {
     );
     assert_eq!(said(&recorded), (0, String::new()), "quiet");
     let manifest = std::fs::read(Path::new(trace).join("manifest.json")).unwrap();
-    assert!(document("manifest", &manifest)["kernel"].is_null(), "off");
+    assert!(document("manifest", &*manifest)["kernel"].is_null(), "off");
     // What is asked for goes before: --json is not for --full, and another level.
     assert_eq!(confidence(&with(&file, &["report", trace, "--json"])), 0.9);
     let asked = ["report", trace, "--json", "--confidence", "0.99"];
@@ -68,7 +68,7 @@ fn what_the_command_line_leaves_out_is_the_users() {
             "--json",
         ],
     );
-    assert_eq!(document("slow-plan", &clock.stdout)["level"], 0.8);
+    assert_eq!(document("slow-plan", &clock)["level"], 0.8);
     // The commands without a report have no such option, and no file is none.
     assert_eq!(said(&with(&file, &["schema"])).0, 0);
     assert_eq!(

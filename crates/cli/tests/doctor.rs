@@ -33,7 +33,7 @@ fn below(words: &[&str]) -> Option<Output> {
 }
 
 fn check(output: &Output, name: &str) -> Value {
-    let document: Value = document("doctor", &output.stdout);
+    let document: Value = document("doctor", output);
     let checks = document["checks"].as_array().unwrap();
     let found = checks.iter().find(|check| check["name"] == name);
     found
@@ -53,7 +53,7 @@ fn mended(output: &Output, name: &str, state: &str, words: &str) {
 #[test]
 fn here_each_check_has_a_state_and_what_does_not_work_a_mend() {
     let output = doctor().output().unwrap();
-    let document: Value = document("doctor", &output.stdout);
+    let document: Value = document("doctor", &output);
     let checks = document["checks"].as_array().unwrap();
     assert_eq!(checks.len(), 11);
     for check in checks {

@@ -30,7 +30,7 @@ fn by_hand() {
     let json = |arguments: &[&str]| -> serde_json::Value {
         let out = undertick(arguments, &input);
         assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
-        crate::support::document("estimate", &out.stdout)
+        crate::support::document("estimate", &out)
     };
     let near = |value: &serde_json::Value, expected: f64| {
         let value = value.as_f64().unwrap();
@@ -86,7 +86,7 @@ fn a_person_is_told_in_one_line() {
 fn order_matters() {
     let width = |input: String| {
         let out = undertick(&["--json"], &input);
-        let e: serde_json::Value = crate::support::document("estimate", &out.stdout);
+        let e: serde_json::Value = crate::support::document("estimate", &out);
         e["interval"][1].as_f64().unwrap() - e["interval"][0].as_f64().unwrap()
     };
     // Each number comes ten times in a row, which widens the interval by the root of ten.

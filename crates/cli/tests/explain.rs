@@ -127,7 +127,7 @@ fn delays_of_a_live_program_are_attributed_to_what_caused_them() {
         &slowest,
         "--json",
     ]);
-    let found: serde_json::Value = document("explain", &output.stdout);
+    let found: serde_json::Value = document("explain", &output);
     let manifest = std::fs::read_to_string(dir.path().join("t.ut/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     let number = |name: &str| manifest["clock"][name].as_f64().unwrap();

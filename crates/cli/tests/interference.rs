@@ -21,7 +21,7 @@ fn document(command: &mut Command) -> Value {
     let output = command.output().expect("it runs");
     let (status, text) = said(&output);
     assert_eq!(status, 0, "{text}");
-    support::document("interference", &output.stdout)
+    support::document("interference", &output)
 }
 
 fn number(value: &Value) -> f64 {
@@ -229,7 +229,7 @@ fn a_signal_gives_what_there_is() {
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    let found: Value = support::document("interference", &output.stdout);
+    let found: Value = support::document("interference", &output);
     assert_eq!(found["interrupted"], true);
     assert!(number(&found["probe"]["bursts"]) >= 1.0);
 }

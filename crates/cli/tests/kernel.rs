@@ -65,7 +65,7 @@ fn record(trace: &Path, kernel: &str, program: &Path) -> Output {
 }
 
 fn manifest(trace: &Path) -> serde_json::Value {
-    document("manifest", &fs::read(trace.join("manifest.json")).unwrap())
+    document("manifest", &*fs::read(trace.join("manifest.json")).unwrap())
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn what_points_cost_is_stated() {
         ]));
         assert_eq!(code, 0, "{text}");
         let report = undertick(&["report", trace.to_str().unwrap(), "--json"]);
-        let report: serde_json::Value = document("report", &report.stdout);
+        let report: serde_json::Value = document("report", &report);
         let frame = &report["intervals"]
             .as_array()
             .unwrap()

@@ -216,7 +216,7 @@ fn live() -> String {
 fn recorded(trace: &Path) -> [u64; 3] {
     let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
     assert!(output.status.success(), "{output:?}");
-    let report: serde_json::Value = document("report", &output.stdout);
+    let report: serde_json::Value = document("report", &output);
     let intervals = report["intervals"].as_array().unwrap();
     let request = intervals.iter().find(|i| i["name"] == "request").unwrap();
     [

@@ -145,7 +145,7 @@ fn the_table_of_the_book_is_read() {
         table.to_str().unwrap(),
         "--json",
     ]);
-    let report: serde_json::Value = support::document("report", &output.stdout);
+    let report: serde_json::Value = support::document("report", &output);
     assert_eq!(report["intervals"][0]["name"], "queue to reply");
     let interval = &report["intervals"][0];
     assert_eq!(

@@ -34,7 +34,7 @@ fn slow_clock_is_reproduced() {
         errors.contains("4 repetitions of 500 cycles: about"),
         "{errors}"
     );
-    let found: Value = document("reproduce", &output.stdout);
+    let found: Value = document("reproduce", &output);
     assert_eq!(found["schema_version"], 1);
     assert_eq!(found["source"], "slow-clock");
     assert_eq!(found["interrupted"], false);
@@ -188,7 +188,7 @@ fn all_together() {
     let output = undertick(&["reproduce", "all", "--quick", "--json", "--html", page_name]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    let found: Value = document("reproduce", &output.stdout);
+    let found: Value = document("reproduce", &output);
     assert_eq!(found["schema_version"], 1);
     assert_eq!(
         found["source"],

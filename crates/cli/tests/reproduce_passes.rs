@@ -73,7 +73,7 @@ fn a_live_table_adds_up() {
     let output = undertick(&[&words[..], &["--passes-table", "--json"]].concat());
     let (code, text) = said(&output);
     assert_eq!(code, 0, "{text}");
-    let report: Value = document("report", &output.stdout);
+    let report: Value = document("report", &output);
     let tables = report["passes"].as_array().unwrap();
     assert_eq!(tables.len(), 1);
     let found = &tables[0];
@@ -125,7 +125,7 @@ fn without_the_table_the_document_has_none() {
         trace.to_str().unwrap(),
     ];
     let output = undertick(&[&words[..], &["--json"]].concat());
-    let report: Value = document("report", &output.stdout);
+    let report: Value = document("report", &output);
     assert!(report.get("passes").is_none());
     let again = dir.path().join("t.ut");
     fs::write(
@@ -184,7 +184,7 @@ fn without_privilege_the_table_says_what_it_lacks() {
     }
     let (code, text) = said(&output);
     assert_eq!(code, 0, "{text}");
-    let report: Value = document("report", &output.stdout);
+    let report: Value = document("report", &output);
     let found = &report["passes"][0];
     sums(found);
     assert_eq!(found["shown"], 2);

@@ -95,7 +95,7 @@ fn report(trace: &str) {
     assert!(text.contains("on a machine that is not known"), "{text}");
     assert!(text.contains("one reading not known"), "{text}");
     let output = undertick(&["report", trace, "--json"]);
-    let report: serde_json::Value = document("report", &output.stdout);
+    let report: serde_json::Value = document("report", &output);
     let intervals = report["intervals"].as_array().unwrap();
     for name in ["request, \"quoted\"", "parse"] {
         let of = intervals.iter().find(|i| i["name"] == name).unwrap();

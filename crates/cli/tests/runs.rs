@@ -65,7 +65,7 @@ fn runs_and_their_report() {
     let page = dir.path().join("page.html");
     let output = undertick(&["report", text(&set), "--json", "--html", text(&page)]);
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-    let found: Value = document("report", &output.stdout);
+    let found: Value = document("report", &output);
     assert_eq!(
         (&found["runs"], &found["settings"]["scope"]),
         (&3.into(), &"repetition".into())
@@ -98,7 +98,7 @@ fn runs_and_their_report() {
     );
     // The report of one of them is of its run only.
     let one = undertick(&["report", text(&set.join("0002.ut")), "--json"]);
-    let one: Value = document("report", &one.stdout);
+    let one: Value = document("report", &one);
     assert_eq!(one["settings"]["scope"], "this_run");
     assert!(
         one["intervals"][0]["of_this_run"]["mean"]["value"]
@@ -140,7 +140,7 @@ fn a_run_that_fails_or_is_stopped_is_set_aside() {
 
 fn began_unix_ns(trace: &Path) -> i64 {
     let manifest = std::fs::read(trace.join("manifest.json")).unwrap();
-    let manifest: Value = document("manifest", &manifest);
+    let manifest: Value = document("manifest", &*manifest);
     manifest["started_unix_ns"].as_i64().unwrap()
 }
 
@@ -165,7 +165,7 @@ fn runs_lie_apart() {
     let before = i64::try_from(before.as_nanos()).unwrap();
     assert!(begins[1] - before >= 2_000_000_000, "{begins:?} {before}");
     let report = undertick(&["report", text(&set), "--json"]);
-    let report: Value = document("report", &report.stdout);
+    let report: Value = document("report", &report);
     let warnings = report["warnings"].as_array().unwrap();
     let is_close = warnings.iter().any(|w| w["code"] == "runs_close");
     assert_eq!(

@@ -15,7 +15,7 @@ fn json(arguments: &[&str]) -> Value {
     let output = undertick(arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    document("slow-plan", &output.stdout)
+    document("slow-plan", &output)
 }
 
 /// The refusals of runs that a busy machine preempted all the time.
@@ -36,7 +36,7 @@ fn live(arguments: &[&str]) -> Option<(i32, Value)> {
             std::thread::sleep(std::time::Duration::from_millis(200));
             continue;
         }
-        return Some((code, document("slow-run", &output.stdout)));
+        return Some((code, document("slow-run", &output)));
     }
     println!("skipped: this machine is too busy for a loop of {arguments:?}");
     None
@@ -142,7 +142,7 @@ fn a_clock_on_the_loops_cpu_is_taken_off() {
         let output = (command.args(["slow", "run", &path]).args(words.split(' ')))
             .output()
             .unwrap();
-        document("slow-run", &output.stdout)
+        document("slow-run", &output)
     };
     let beside = run(&["one"]);
     let share = beside["clock_share"].as_f64().unwrap();

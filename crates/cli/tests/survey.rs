@@ -89,7 +89,7 @@ fn a_survey_its_page_and_its_comparison() {
     ]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    let survey = document("survey", &output.stdout);
+    let survey = document("survey", &output);
     let ids = keeps_its_promises(&survey);
     for id in [
         "clock.step",
@@ -137,7 +137,7 @@ fn a_survey_its_page_and_its_comparison() {
 fn itself(file: &str, n: usize) {
     let output = undertick(&["compare", file, file, "--json"]);
     assert_eq!(said(&output).0, 0);
-    let found = document("compare", &output.stdout);
+    let found = document("compare", &output);
     assert_eq!(found["summary"]["compared"], n);
     assert_eq!(found["summary"]["differ"], 0);
     assert!(
@@ -191,7 +191,7 @@ fn altered(dir: &Path, survey: &Value) {
         b.to_str().unwrap(),
         "--json",
     ]);
-    let found = document("compare", &output.stdout);
+    let found = document("compare", &output);
     assert_eq!(found["summary"]["differ"], 1, "{}", found["summary"]);
     assert_eq!(found["only_in_a"], json!(["call.getcpu"]));
     let row = found["rows"]
@@ -243,7 +243,7 @@ fn fleet(dir: &Path, survey: &Value) {
         page.to_str().unwrap(),
     ]);
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-    let found = document("fleet", &output.stdout);
+    let found = document("fleet", &output);
     assert_eq!(
         (&found["kind"], &found["outliers"][0]["host"]),
         (&json!("fleet"), &json!("n7"))
@@ -310,7 +310,7 @@ fn on_one_cpu_without_rights() {
     }
     let output = command.output().unwrap();
     assert_eq!(said(&output).0, 0, "{}", said(&output).1);
-    let survey = document("survey", &output.stdout);
+    let survey = document("survey", &output);
     let ids = keeps_its_promises(&survey);
     assert_eq!(survey["host"]["cpus"], 1);
     assert!(
@@ -342,7 +342,7 @@ fn interrupted() {
         unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
         let output = child.wait_with_output().unwrap();
         assert_eq!(said(&output).0, 130, "{}", said(&output).1);
-        let survey = document("survey", &output.stdout);
+        let survey = document("survey", &output);
         assert_eq!(survey["interrupted"], true);
         let ids = keeps_its_promises(&survey);
         (ids.contains("clock.step"), survey)

@@ -310,7 +310,7 @@ pub struct Alternative {
 /// Cost of the recording itself that was subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compensation {
-    /// `none` or `calibrated`.
+    /// How: `none`, `calibrated`, `in place`, `long-term`, `pairs`, `sampler`, or `control-variate`.
     pub method: String,
     /// Mean cost subtracted per sample, ns, inner records included.
     pub cost: Option<Estimate>,

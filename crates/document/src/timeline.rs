@@ -4,14 +4,13 @@
 //!
 //! The page holds the timeline in a separate element beside the report document.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the timeline's format.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// One second of a trace, or all of a shorter trace. Times are ns from its start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Always [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -48,7 +47,7 @@ pub struct Timeline {
 }
 
 /// What a lane shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneKind {
     /// Spans of a thread by depth; if the kernel's events tell, the last row shows when it was off
@@ -61,7 +60,7 @@ pub enum LaneKind {
 }
 
 /// A thread, or a CPU.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
     /// What the lane shows.
     pub kind: LaneKind,
@@ -78,7 +77,7 @@ pub struct Lane {
 }
 
 /// One row of a lane.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Depth of the spans; [`OFF_CPU`] for the row that shows when the thread was off its CPU.
     pub row: u32,
@@ -94,7 +93,7 @@ pub const OFF_CPU: u32 = 1000;
 pub type Span = (u32, u32, f64, f64, u32, u32);
 
 /// A window with every span in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
     /// Its start, ns.
     pub from_ns: f64,

@@ -13,7 +13,8 @@ use undertick_format::manifest::Manifest;
 /// The file's own name for its kind.
 const KIND: &str = "undertick-sync";
 /// Version of the file.
-const VERSION: u32 = 1;
+/// The `schema_version` of such a file.
+pub const VERSION: u32 = 1;
 /// The directory of exchange files in a trace.
 pub const SYNC_DIR: &str = "sync";
 

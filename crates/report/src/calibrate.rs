@@ -91,14 +91,21 @@ pub struct Dose {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)]
 pub struct Correlations {
+    /// Standard deviation of the pair before, ns.
     pub s1_ns: f64,
+    /// Standard deviation of the interval, ns.
     pub s3_ns: f64,
+    /// Standard deviation of the pair after, ns.
     pub s4_ns: f64,
+    /// Correlation of the pair before and the interval.
     pub r13: f64,
+    /// Correlation of the interval and the pair after.
     pub r34: f64,
+    /// Correlation of both pairs.
     pub r14: f64,
-    /// The part of r13 and r34 that comes from sharing a reading of a clock with steps.
+    /// The part of r13 that comes from sharing a reading of a clock with steps.
     pub r13_by_step: f64,
+    /// The same part of r34.
     pub r34_by_step: f64,
     /// Improvement factor k of pairs by eq. 5 from these figures.
     pub k_by_equation_5: Option<f64>,

@@ -35,7 +35,7 @@ fn arithmetic_by_hand() {
     near(formula(&found, "probe/run"), 286.93, 0.01);
     near(formula(&found, "probe/minutes"), 16.69, 0.01);
     near(formula(&found, "probe/accesses"), 1.2251, 1e-4);
-    near(formula(&found, "on/slowdown"), 0.068_18, 1e-5);
+    near(formula(&found, "on/rate-loss"), 0.068_18, 1e-5);
     near(formula(&found, "on/time-share"), 0.106_54, 1e-5);
     near(formula(&found, "on/full-load"), 0.020_45, 1e-5);
     near(formula(&found, "off/meeting"), 0.555_56, 1e-5);

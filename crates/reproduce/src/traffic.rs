@@ -344,7 +344,7 @@ fn regimes(found: &mut Reproduction, here: Here<'_>) {
     found.tables.push(Table {
         title: "The script on one CPU with the default policy: which process runs after a wakeup".to_owned(),
         text: vec![
-            "All wakeups of a process that waits. Where it runs before its waker goes on, the time of the wakeup \
+            "Wakeups of a process that waits; those with the run of another process in them are counted beside. Where it runs before its waker goes on, the time of the wakeup \
              lasts until it runs and contains the switch."
                 .to_owned(),
         ],

@@ -190,7 +190,7 @@ fn each_order_has_its_share() {
     );
     assert!(
         keeps.note.contains(
-            "beside them 1 of a process that did not wait; beside them 2 with another process's run"
+            "beside them 1 wakeups of a process that did not wait; beside them 2 with another process's run"
         ),
         "{}",
         keeps.note

@@ -365,7 +365,10 @@ fn no_conclusion_divides_by_what_may_be_0() {
         of.measured.as_mut().expect("measured").interval.lo = Some(-1.0);
         conclusions::conclusions(&items, &[]).join("\n")
     };
+    let fork = "of private memory: that cannot be told";
+    assert!(with("trams/fork/slope/private").contains(fork));
     let all = conclusions::conclusions(&found.items, &[]).join("\n");
+    assert!(!all.contains(fork), "{all}");
     let (clocks, grain) = ("Are software clocks", "Is coarse grain");
     assert!(all.contains(clocks) && all.contains(grain), "{all}");
     assert!(!with("trams/record/both").contains(clocks));

@@ -52,7 +52,8 @@ impl Interval {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimate {
-    /// The estimate itself, in `unit`.
+    /// The estimate itself, in `unit`; not a number (`null` in JSON) where too little is known.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub value: f64,
     /// The confidence interval, which covers the truth with probability `level`.
     pub interval: Interval,

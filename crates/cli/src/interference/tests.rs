@@ -27,8 +27,8 @@ fn the_published_schedule_is_performed_if_asked_for() {
     let samples =
         published.burst.as_secs_f64() / (published.blocks.0 + published.blocks.1).as_secs_f64();
     assert!((samples - 50.0).abs() < 1e-9, "{samples}");
-    let usual = schedule("");
-    assert_ne!((usual.mix, usual.every), (published.mix, published.every));
+    let other = schedule("");
+    assert_ne!((other.mix, other.every), (published.mix, published.every));
     // A shorter one is still of the published bursts.
     let short = schedule("--published --for 30s");
     assert_eq!(

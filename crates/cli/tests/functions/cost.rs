@@ -44,7 +44,7 @@ fn what_functions_cost_is_subtracted() {
     assert!(!told.contains("could not be measured"), "{told}");
     assert!(without["functions"].is_null() && with["functions"].is_object());
     let report = undertick(&["report", text(&trace), "--json"]);
-    let report: serde_json::Value = crate::support::document("report", &report.stdout);
+    let report: serde_json::Value = crate::support::document("report", &report);
     let subtracted = |name: &str| {
         let intervals = report["intervals"].as_array().unwrap();
         let found = intervals.iter().find(|interval| interval["name"] == name);

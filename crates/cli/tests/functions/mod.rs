@@ -48,7 +48,7 @@ fn record(trace: &Path, filter: &str, options: &[&str], program: &[&str]) -> Out
 /// Returns the calls by name, from the report: whole ones, and begins without an end.
 fn calls(trace: &Path) -> BTreeMap<String, (u64, u64)> {
     let output = undertick(&["report", trace.to_str().unwrap(), "--json"]);
-    let report: serde_json::Value = document("report", &output.stdout);
+    let report: serde_json::Value = document("report", &output);
     assert_eq!(report["trace"]["lost"], 0);
     let intervals = report["intervals"].as_array().unwrap();
     let number = |value: &serde_json::Value| value.as_u64().unwrap();

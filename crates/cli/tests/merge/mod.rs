@@ -37,13 +37,13 @@ fn rows(trace: &Path, file: &str) -> Vec<(i8, i16, i64, i64)> {
 
 fn json(name: &str, output: &Output) -> serde_json::Value {
     assert!(output.status.success(), "{}", said(output).1);
-    document(name, &output.stdout)
+    document(name, output)
 }
 
 fn manifest(trace: &Path) -> serde_json::Value {
     document(
         "manifest",
-        &std::fs::read(trace.join("manifest.json")).unwrap(),
+        &*std::fs::read(trace.join("manifest.json")).unwrap(),
     )
 }
 

@@ -146,7 +146,7 @@ fn an_interrupt_keeps_what_was_done() {
             );
             continue;
         }
-        let report: Value = document("report", &output.stdout);
+        let report: Value = document("report", &output);
         let sleep = interval(&report, "A", "sleep");
         // The kernel guarantees at least that long on any machine.
         assert!(sleep["min"].as_f64().unwrap() > 4.9e6, "{sleep}");

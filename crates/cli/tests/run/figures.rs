@@ -44,7 +44,7 @@ fn stages(dir: &Path) -> Vec<Row> {
 /// Returns the event of a script's process whose name has that end, in one repetition.
 fn event(dir: &Path, repetition: usize, name: &str) -> u32 {
     let text = fs::read(paths(dir).1.join("manifest.json")).unwrap();
-    let manifest = document("manifest", &text);
+    let manifest = document("manifest", &*text);
     let wanted = format!("script #{repetition} {name}");
     (manifest["names"].as_array().unwrap().iter())
         .find(|n| n["name"] == wanted.as_str())

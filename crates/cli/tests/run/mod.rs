@@ -29,7 +29,7 @@ fn paths(dir: &Path) -> (PathBuf, PathBuf) {
 fn report(output: &Output) -> Value {
     let (code, text) = said(output);
     assert_eq!(code, 0, "{text}");
-    document("report", &output.stdout)
+    document("report", output)
 }
 
 fn interval<'a>(report: &'a Value, process: &str, name: &str) -> &'a Value {

@@ -22,20 +22,47 @@ pub fn said(output: &Output) -> (i32, String) {
     )
 }
 
+/// What a command printed, or the text of a file.
+pub trait Text {
+    fn text(&self) -> &[u8];
+    /// What else there is to say if it is no document.
+    fn besides(&self) -> String;
+}
+
+impl Text for &Output {
+    fn text(&self) -> &[u8] {
+        &self.stdout
+    }
+
+    fn besides(&self) -> String {
+        said(self).1
+    }
+}
+
+impl Text for &[u8] {
+    fn text(&self) -> &[u8] {
+        self
+    }
+
+    fn besides(&self) -> String {
+        String::from_utf8_lossy(self).into_owned()
+    }
+}
+
 /// Parses a document of that kind, and keeps a copy, which `cargo xtask test` holds to the document's
 /// schema (`undertick schema`).
 #[track_caller]
-pub fn document(kind: &str, text: &[u8]) -> serde_json::Value {
+pub fn document(kind: &str, of: impl Text) -> serde_json::Value {
     static KEPT: AtomicU32 = AtomicU32::new(0);
-    let found = serde_json::from_slice(text)
-        .unwrap_or_else(|e| panic!("no document, {e}: {}", String::from_utf8_lossy(text)));
+    let found = serde_json::from_slice(of.text())
+        .unwrap_or_else(|e| panic!("no document, {e}: {}", of.besides()));
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("documents")
         .join(kind);
     std::fs::create_dir_all(&dir).unwrap();
     let number = KEPT.fetch_add(1, Ordering::Relaxed);
     let name = format!("{}-{number}.json", std::process::id());
-    std::fs::write(dir.join(name), text).unwrap();
+    std::fs::write(dir.join(name), of.text()).unwrap();
     found
 }
 

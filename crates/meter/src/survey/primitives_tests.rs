@@ -6,7 +6,7 @@ fn with(setting: &Setting) -> BTreeMap<String, String> {
 }
 
 /// A rival of a lock runs on another CPU, and each of the two holds the lock for at least ten times as
-/// long as it lets it alone: whoever wants it finds it taken.
+/// long as it lets it alone: the other mostly finds it taken.
 #[test]
 fn holds_of_a_lock_with_a_rival_overlap() {
     let experiment = experiment(false).unwrap_or_else(|e| panic!("{e}"));

@@ -401,7 +401,7 @@ fn a_needless_wakeup_is_seen() {
     assert_eq!(needless, [false, true, false]);
 }
 
-/// Each value of a step is of one kind, and counted: the process goes on, one that waited runs, the
+/// Each value of a step that has an end is of one kind, and counted: the process goes on, one that waited runs, the
 /// wakeup is of one that does not wait, or one that did not wait had run before.
 #[test]
 fn each_value_is_of_one_kind() {

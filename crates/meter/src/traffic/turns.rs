@@ -101,7 +101,7 @@ fn wakes(plan: &Plan) -> bool {
 }
 
 impl Once {
-    /// Adds a repetition; each of its values is of one kind.
+    /// Adds a repetition; each of its values that has an end is of one kind.
     pub(super) fn add(
         &mut self,
         values: &[Value],

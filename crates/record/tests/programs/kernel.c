@@ -61,7 +61,7 @@ static void nap(long ns) {
 }
 
 /* Computes for a while, and on a busy machine, where its turns are rare, until it was taken off its CPU
- * so many times; no longer than a minute. */
+ * that often; no longer than a minute. */
 static void spin(double seconds, long times) {
     double from = now();
     struct account before = account();

@@ -64,7 +64,8 @@ pub struct Probe {
     pub burst_s: f64,
     /// Time from one burst to the next, s.
     pub every_s: f64,
-    /// Start of the first burst's period, s since 1970.
+    /// Start of the first burst's period, s since 1970; `null` if the clock was not compared with it.
+    #[schemars(with = "Option<f64>")]
     pub begun_unix_s: f64,
     /// Time from then to the end of the last burst, s.
     pub seconds: f64,
@@ -188,7 +189,8 @@ pub struct Compared {
 pub struct Line {
     /// Version of the line's format: 1.
     pub schema_version: u32,
-    /// End of the interval, s since 1970.
+    /// End of the interval, s since 1970; `null` if the system's clock stands before that.
+    #[schemars(with = "Option<f64>")]
     pub unix_s: f64,
     /// Length of the interval, s.
     pub seconds: f64,

@@ -132,9 +132,9 @@ fn published_figures_come_out() {
     // that of 1-Read under StarOS.
     let of_load = |id: &str| value(&found, &format!("load/{id}"));
     let three = of_load("II/StarOS/4-Read/3-pairs-50-words/k");
-    assert!((three / 1.14 - 1.0).abs() < 0.15, "{three}");
+    assert!((three / 1.14 - 1.0).abs() < 0.094, "{three}");
     let mean = of_load("II/StarOS/4-Read/3-pairs-50-words/mean");
-    assert!((mean + 5.24).abs() < 7.0, "{mean}");
+    assert!((mean + 5.24).abs() < 4.0, "{mean}");
     assert!(of_load("II/StarOS/4-Read/2-pairs-0-words/k") > 1.5);
     let (few, many) = (
         of_load("I/Medusa/1-Read/16-cms/k"),
@@ -159,27 +159,16 @@ fn published_figures_come_out() {
         found.findings
     );
     // Figure 16 has a standard deviation at each point, larger the more pairs there are.
-    let latencies = found
-        .plots
-        .iter()
-        .find(|p| p.title.starts_with("Figure 16:"));
-    let bars = latencies
-        .expect("Figure 16")
-        .curves
-        .iter()
-        .filter(|c| !c.name.starts_with("published"));
-    let half = |point: &Point| point.within.map_or(f64::NAN, |[lo, hi]| (hi - lo) / 2.0);
-    let least: Vec<f64> = bars
-        .map(|c| c.points.iter().map(half).fold(f64::NAN, f64::min))
-        .collect();
-    let all_have = |c: &Curve| c.points.iter().all(|point| point.within.is_some());
-    let bars = latencies
-        .expect("Figure 16")
-        .curves
-        .iter()
-        .filter(|c| !c.name.starts_with("published"));
-    assert!(bars.clone().count() == 3 && bars.clone().all(all_have));
-    assert!(least.is_sorted() && least[0] > 50.0, "{least:?}");
+    let figure = (found.plots.iter()).find(|p| p.title.starts_with("Figure 16:"));
+    let curves = &figure.expect("Figure 16").curves;
+    let bars = curves.iter().filter(|c| !c.name.starts_with("published"));
+    let half = |point: &Point| point.within.map_or(0.0, |[lo, hi]| (hi - lo) / 2.0);
+    let min = |c: &Curve| c.points.iter().map(half).fold(f64::INFINITY, f64::min);
+    let mins: Vec<f64> = bars.map(min).collect();
+    assert!(
+        mins.len() == 3 && mins.is_sorted() && mins[0] > 50.0,
+        "{mins:?}"
+    );
     let said = format!("Zero tests: {agree} of 8 k agree within 9 %");
     assert!(
         found.findings.iter().any(|f| f.contains(&said)),

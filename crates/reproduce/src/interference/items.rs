@@ -37,7 +37,7 @@ const TOLERANCES: [(&str, f64, Verdict); 21] = [
     ("probe/minutes", 10.0 / 60.0, Verdict::Differs),
     ("probe/run", 5.0, Verdict::Differs),
     ("probe/rate", HALF_BIN_MIPS, Verdict::Differs),
-    ("on/slowdown", HALF_PER_CENT, Verdict::Differs),
+    ("on/rate-loss", HALF_PER_CENT, Verdict::Differs),
     ("on/time-share", HALF_PER_CENT, Verdict::Erratum),
     ("on/full-load", HALF_PER_CENT, Verdict::Differs),
     ("off/rate/clean", HALF_BIN_MIPS, Verdict::Differs),
@@ -115,7 +115,7 @@ pub(super) fn probe_items() -> Vec<Item> {
         noted(
             item(
                 "probe/rate",
-                "rate that the probe is to have, of the whole system",
+                "mean rate of the whole system, which the probe is to have",
                 "mips",
                 Some(rate),
                 Some(PrintedPeaks::average()),
@@ -161,7 +161,7 @@ pub(super) fn on_items(level: f64) -> Vec<Item> {
     vec![
         noted(
             item(
-                "on/slowdown",
+                "on/rate-loss",
                 "loss of rate while the drum is active",
                 "1",
                 Some(0.07),

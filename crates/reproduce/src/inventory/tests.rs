@@ -189,7 +189,7 @@ fn none_is_left_out() {
 struct PrintedLine {
     of: [&'static str; 2],
     page: u32,
-    /// Each with half of its last digit where it is a rounded one.
+    /// Each with what it may be off by: a derived one is not exact.
     figures: Vec<(f64, f64)>,
 }
 

@@ -47,8 +47,8 @@ impl ShareOf {
             false => format!("of {:.1} % of {} values", self.percent(), self.all),
         };
         for (count, of) in self.beside.into_iter().zip([
-            "of a process that did not wait",
-            "with another process's run in it",
+            "wakeups of a process that did not wait",
+            "with another process's run in them",
         ]) {
             if count > 0 {
                 words += &format!("; beside them {count} {of}");

@@ -118,10 +118,10 @@ pub(super) fn grain(
 
 /// Does the time of fork still grow with shared memory? Slopes in ms per MiB.
 fn forks(shared: &Estimate, private: &Estimate) -> String {
-    let verdict = if shared.value < private.value / 2.0 {
-        "no longer"
-    } else {
-        "yes"
+    let verdict = match denominator(private) {
+        None => "that cannot be told",
+        Some(private) if shared.value < private / 2.0 => "no longer",
+        Some(_) => "yes",
     };
     let grows = |slope: &Estimate| match slope.interval.lo {
         Some(lo) if lo > 0.0 => format!("{:.1} us a MiB", slope.value * 1e3),

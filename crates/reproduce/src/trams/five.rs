@@ -132,7 +132,7 @@ fn crowd(found: &mut Reproduction, figures: Figures<'_>, contended: &[Contended]
     found.tables.push(Table {
         title: "A lock that more processes want than there are CPUs".to_owned(),
         text: vec![
-            "Here they run in time slices, and no more than the CPUs at once; a wait for one that lost its CPU lasts \
+            "Here they run in time slices, as many at once as there are CPUs; a wait for one that lost its CPU lasts \
              until that has it again. Not published: there each process had a processor."
                 .to_owned(),
         ],
