@@ -450,9 +450,11 @@ fn nightly(count: &mut Count) {
     if !exists(&["cargo", "+nightly", "--version"]) {
         return count.skip("no nightly toolchain: Miri and ThreadSanitizer are not run");
     }
-    let fuzz = "cargo +nightly metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml";
+    let fuzz =
+        "cargo +nightly metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml";
     let is_locked = exists(&fuzz.split(' ').collect::<Vec<_>>());
-    let mend = "fuzz/Cargo.lock is not of these crates: `cargo +nightly metadata` in fuzz writes it";
+    let mend =
+        "fuzz/Cargo.lock is not of these crates: `cargo +nightly metadata` in fuzz writes it";
     count.step(is_locked.then_some(()).ok_or_else(|| mend.to_owned()));
     let _ = exists(&[
         "rustup",

@@ -55,7 +55,7 @@ pub(crate) struct Figures {
     pub(crate) ticks: i128,
     /// The part of `ticks` for which the thread was off the CPU.
     pub(crate) off_cpu_ticks: i128,
-    /// The largest of the samples behind the figures of its interval.
+    /// The longest call of all, also of those that are not behind the figures of its interval.
     pub(crate) most: Option<i64>,
     /// Samples behind the figures of its interval. Where that has one node only, its tally knows
     /// them, and they are taken over from there.
@@ -268,9 +268,9 @@ impl Tree {
         figures.calls += calls;
         figures.ticks += all;
         figures.off_cpu_ticks += off_cpu;
+        figures.most = figures.most.max(Some(ticks));
         if is_kept && !has_one_node(&self.nodes_of, interval) {
             figures.kept.record(ticks);
-            figures.most = figures.most.max(Some(ticks));
         }
     }
 
@@ -297,9 +297,9 @@ impl Tree {
         let figures = &mut node.figures;
         figures.calls += ticks.len() as u64;
         figures.ticks += sum(ticks);
+        figures.most = figures.most.max(ticks.iter().copied().max());
         if !has_one_node(&self.nodes_of, interval) {
             ticks.iter().for_each(|&ticks| figures.kept.record(ticks));
-            figures.most = figures.most.max(ticks.iter().copied().max());
         }
     }
 
@@ -326,7 +326,7 @@ impl Tree {
     fn take_over(&mut self, nodes: Vec<u32>, mut samples: impl FnMut(u32) -> Samples) {
         for at in nodes {
             let node = &mut self.nodes[at as usize];
-            (node.figures.kept, node.figures.most) = samples(node.interval);
+            node.figures.kept = samples(node.interval);
         }
     }
 
@@ -404,8 +404,8 @@ impl Tree {
     }
 }
 
-/// Samples behind the figures of an interval, and the largest of them.
-pub(crate) type Samples = (SignedHistogram<BITS>, Option<i64>);
+/// Samples behind the figures of an interval.
+pub(crate) type Samples = SignedHistogram<BITS>;
 
 fn has_one_node(nodes_of: &[u32], interval: u32) -> bool {
     nodes_of.get(interval as usize) == Some(&1)

@@ -469,7 +469,7 @@ fn a_terminal_gets_colours_and_a_pager() {
     for off in ["NO_COLOR=1 TERM=xterm", "TERM=dumb"] {
         let screen = in_a_terminal(&format!("{off} {report}")).unwrap();
         assert!(
-            screen.contains("parse") && !screen.contains('\u{1b}'),
+            screen.contains("request") && !screen.contains('\u{1b}'),
             "{screen}"
         );
     }

@@ -47,7 +47,8 @@ pub struct PathReport {
     pub median_ns: Option<f64>,
     /// 99 % quantile of the samples, ns, likewise.
     pub p99_ns: Option<f64>,
-    /// Largest sample, ns, compensated.
+    /// Longest call, ns, compensated and without the known time of disturbances; also one that is no
+    /// sample, because it was disturbed for an unknown time.
     pub max_ns: Option<f64>,
 }
 

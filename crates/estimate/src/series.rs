@@ -108,14 +108,13 @@ impl Series {
         self.moments.n() + self.pending.len() as u64
     }
 
-    /// Returns a histogram of all values so far with 2^`BITS` bins per octave, and the largest of them.
+    /// Returns a histogram of all values so far with 2^`BITS` bins per octave.
     #[must_use]
-    pub fn coarse_histogram<const BITS: u32>(&self) -> (SignedHistogram<BITS>, Option<i64>) {
+    pub fn coarse_histogram<const BITS: u32>(&self) -> SignedHistogram<BITS> {
         let mut coarse = self.histogram.coarser();
         // They stay pending: where batches begin must not depend on such a look.
         self.pending.iter().for_each(|&value| coarse.record(value));
-        let pending = self.pending.iter().copied().max();
-        (coarse, self.moments.max().max(pending))
+        coarse
     }
 
     /// Processes the pending values.

@@ -260,24 +260,29 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Quantiles and the largest of the samples.
+    /// Quantiles of the samples, and the longest of all calls: a call whose sample was dropped because
+    /// it was disturbed for an unknown time is in the total, and so is the longest.
     fn of_samples(&self, place: usize, figures: &Figures) -> PathReport {
         let interval = &self.intervals[place];
         let beyond = self.beyond_ticks_ns[place].unwrap_or(0.0);
         let value = |estimate: Option<&Estimate>| estimate.map(|estimate| estimate.value);
+        let ns = |ticks: f64| ticks * self.ns_per_tick + beyond;
+        let longest = figures.most.map(|most| ns(most as f64));
         let (median_ns, p99_ns, max_ns) = match self.nodes[place] {
             1 => (
                 value(interval.median.as_ref()),
                 value(interval.quantiles.get("0.99")),
-                interval.statistics.max,
+                // What is subtracted from a sample is known to less than a tick.
+                (interval.statistics.max)
+                    .filter(|max| longest.is_none_or(|longest| longest < max + self.ns_per_tick))
+                    .or(longest),
             ),
             _ => {
-                let ns = |ticks: f64| ticks * self.ns_per_tick + beyond;
                 let distribution = figures.kept.distribution();
                 (
                     quantile(&distribution, 0.5).map(ns),
                     quantile(&distribution, 0.99).map(ns),
-                    figures.most.map(|most| ns(most as f64)),
+                    longest,
                 )
             }
         };

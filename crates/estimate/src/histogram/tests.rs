@@ -148,13 +148,11 @@ fn coarser_bins_hold_the_same_values() {
         series.push(value);
         undisturbed.push(value);
         if i % 100 == 7 {
-            let (coarse, most) = series.coarse_histogram::<6>();
-            assert_eq!(coarse.n(), i as u64 + 1);
-            assert!(most.is_some_and(|most| most >= value));
+            assert_eq!(series.coarse_histogram::<6>().n(), i as u64 + 1);
         }
     }
     // A value keeps its bin: bins of fewer bits are unions of finer ones.
-    assert_eq!(series.coarse_histogram().0, own);
+    assert_eq!(series.coarse_histogram(), own);
     let figures = |series: crate::Series| format!("{:?}", series.sample().quantile(0.5, 0.95, 0.0));
     assert_eq!(figures(series), figures(undisturbed));
 }
