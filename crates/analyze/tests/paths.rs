@@ -294,3 +294,49 @@ fn runs_add_up() {
         .collect();
     assert_done(&combine(&runs, 0.95).unwrap(), &done);
 }
+
+/// A call that lost the CPU for an unknown time is no sample, and in the total. So it is the longest of
+/// all calls, wherever its name has one path or two: no mean is longer than every call.
+#[test]
+fn the_longest_call_may_be_no_sample() {
+    let mut rows = Vec::new();
+    for i in 0..300 {
+        let at = 10_000 * i;
+        let (took, flag) = if i == 17 { (5_000, 1) } else { (10, 0) };
+        rows.extend([
+            begin(at, 1),
+            begin(at + 1, 2),
+            end(at + 1 + took, 2).flag(flag),
+        ]);
+        rows.push(end(at + 2 + took, 1));
+        rows.extend([
+            begin(at + 6_000, 3),
+            begin(at + 6_001, 2),
+            end(at + 6_008, 2),
+        ]);
+        rows.push(end(at + 6_009, 3));
+    }
+    let report = plain(&rows);
+    let path = |names: [&str; 2]| {
+        let outer = report
+            .paths
+            .iter()
+            .position(|path| path.name == names[0])
+            .unwrap();
+        let inner = (report.paths.iter())
+            .find(|path| path.name == names[1] && path.parent == Some(outer as u32));
+        (&report.paths[outer], inner.unwrap())
+    };
+    let (outer, inner) = path(["event 1", "event 2"]);
+    for (path, longest, median) in [(outer, 5_002.0, 12.0), (inner, 5_000.0, 10.0)] {
+        assert_eq!(path.max_ns, Some(longest), "{path:?}");
+        assert_eq!(path.median_ns, Some(median), "{path:?}");
+        assert!(
+            path.mean_ns().unwrap() > 20.0 && path.mean_ns() < path.max_ns,
+            "{path:?}"
+        );
+    }
+    let (outer, inner) = path(["event 3", "event 2"]);
+    assert_eq!((outer.max_ns, inner.max_ns), (Some(9.0), Some(7.0)));
+    assert_eq!(interval(&report, "event 2").culled.count, 1);
+}

@@ -1,12 +1,13 @@
 //! The user's defaults: a file with options for commands, which count where the command line leaves them
 //! out.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -47,10 +48,16 @@ pub fn completed(words: Vec<OsString>, all: &Command) -> Result<Vec<OsString>, F
     let failed = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", path.display()));
     let text = std::fs::metadata(&path)
         .and_then(|about| match about.len() > LARGEST {
-            true => Err(std::io::Error::other("too large for defaults")),
+            true => Err(std::io::Error::other(
+                "larger than 1 MiB: no file of defaults",
+            )),
             false => std::fs::read_to_string(&path),
         })
-        .map_err(|e| failed(&e))?;
+        .map_err(|e| {
+            failed(&format!(
+                "{e} (the file of defaults; {VARIABLE}= does without)"
+            ))
+        })?;
     completed_by(&path, &text, words, all)
 }
 
@@ -87,13 +94,10 @@ struct Defaults<'a> {
     all: &'a Command,
 }
 
-/// A default: its option, its words, and where the file has it.
+/// A default: where the file has it, and its words.
 struct Given {
-    option: String,
+    key: Spanned<Cow<'static, str>>,
     words: Vec<OsString>,
-    line: usize,
-    /// Whether it is for every command that has the option.
-    is_for_all: bool,
 }
 
 impl Defaults<'_> {
@@ -122,32 +126,21 @@ impl Defaults<'_> {
         {
             return Ok(words);
         }
+        self.check(table, self.all)?;
         let mut all = Vec::new();
-        for (table, is_for_all) in [(own, false), (Some(table), true)] {
-            for (key, value) in table.into_iter().flatten() {
-                if !matches!(value.get_ref(), DeValue::Table(_)) {
-                    all.push(self.given(key, value, is_for_all)?);
+        for table in [own, Some(table)].into_iter().flatten() {
+            for (key, value) in table {
+                let argument = option_of(command, self.all, key.get_ref());
+                if let (Some(argument), false) = (argument, value.get_ref().is_table()) {
+                    all.push((
+                        argument.get_id().as_str(),
+                        self.given(argument, key, value)?,
+                    ));
                 }
             }
         }
-        let has = |option: &str| {
-            let mut arguments = command.get_arguments().chain(self.all.get_arguments());
-            arguments.find(|argument| argument.get_long() == Some(option))
-        };
-        for (place, given) in all.iter().enumerate() {
-            let is_first = all[..place]
-                .iter()
-                .all(|other| other.option != given.option);
-            let Some(argument) = has(&given.option) else {
-                if given.is_for_all {
-                    continue;
-                }
-                return Err(self.wrong(
-                    given,
-                    &format!("undertick {} has no such option", names.join(" ")),
-                ));
-            };
-            let id = argument.get_id().as_str();
+        for (place, (id, given)) in all.iter().enumerate() {
+            let is_first = all[..place].iter().all(|(other, _)| other != id);
             let is_asked = (matches.try_contains_id(id).is_ok())
                 && matches.value_source(id) == Some(ValueSource::CommandLine);
             if is_asked || !is_first {
@@ -158,62 +151,97 @@ impl Defaults<'_> {
             match self.all.clone().try_get_matches_from(&with) {
                 Ok(_) => words = with,
                 Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => words = with,
-                // What the command line asks for goes before.
+                // The command line overrides it.
                 Err(error) if error.kind() == ErrorKind::ArgumentConflict => {}
-                Err(error) => return Err(self.wrong(given, &error.to_string())),
+                Err(error) => return Err(self.wrong(&given.key, &error.to_string())),
             }
         }
         Ok(words)
     }
 
+    /// Refuses tables of what is no command, and keys of what is no option.
+    fn check(&self, table: &DeTable<'_>, command: &Command) -> Result<(), Failure> {
+        let is_whole = std::ptr::eq(command, self.all);
+        for (key, value) in table {
+            let name = key.get_ref();
+            if let DeValue::Table(inner) = value.get_ref() {
+                match command.find_subcommand(name.as_ref()) {
+                    Some(found) => self.check(inner, found)?,
+                    None => {
+                        return Err(self.wrong(key, "no such command; undertick --help lists them"));
+                    }
+                }
+            } else if is_whole {
+                let mut all = self.all.get_subcommands();
+                if !all.any(|command| has_option(command, self.all, name)) {
+                    return Err(self.wrong(key, "no command has such an option"));
+                }
+            } else if option_of(command, self.all, name).is_none() {
+                let why = format!(
+                    "no such option; undertick {} --help lists them",
+                    command.get_name()
+                );
+                return Err(self.wrong(key, &why));
+            }
+        }
+        Ok(())
+    }
+
     fn given(
         &self,
-        key: &Spanned<std::borrow::Cow<'_, str>>,
+        argument: &Arg,
+        key: &Spanned<Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
-        is_for_all: bool,
     ) -> Result<Given, Failure> {
-        let option = key.get_ref().to_string();
-        let line = self.text[..key.span().start].matches('\n').count() + 1;
-        let mut given = Given {
-            option,
-            words: Vec::new(),
-            line,
-            is_for_all,
-        };
+        let option = key.get_ref();
+        let takes_value = argument.get_action().takes_values();
         let word = |value: &DeValue<'_>| match value {
-            DeValue::String(text) => Some(format!("--{}={text}", given.option)),
-            DeValue::Integer(number) => Some(format!("--{}={}", given.option, number.as_str())),
-            DeValue::Float(number) => Some(format!("--{}={}", given.option, number.as_str())),
+            DeValue::String(text) => Some(format!("--{option}={text}")),
+            DeValue::Integer(number) => Some(format!("--{option}={}", number.as_str())),
+            DeValue::Float(number) => Some(format!("--{option}={}", number.as_str())),
             _ => None,
         };
         let words: Option<Vec<String>> = match value.get_ref() {
-            DeValue::Boolean(true) => Some(vec![format!("--{}", given.option)]),
+            DeValue::Boolean(_) if takes_value => {
+                let why = "this option takes a value; give a string or a number";
+                return Err(self.wrong(key, why));
+            }
+            DeValue::Boolean(true) => Some(vec![format!("--{option}")]),
             DeValue::Boolean(false) => Some(Vec::new()),
             DeValue::Array(values) => values.iter().map(|value| word(value.get_ref())).collect(),
             value => word(value).map(|word| vec![word]),
         };
-        match words {
-            Some(words) => given.words = words.into_iter().map(Into::into).collect(),
-            None => {
-                return Err(self.wrong(
-                    &given,
-                    "give a text, a number, true, false, or a list of texts",
-                ));
-            }
-        }
-        Ok(given)
+        let Some(words) = words else {
+            let why = "give a string, a number, true, false, or a list of strings and numbers";
+            return Err(self.wrong(key, why));
+        };
+        Ok(Given {
+            key: Spanned::new(key.span(), Cow::Owned(option.to_string())),
+            words: words.into_iter().map(Into::into).collect(),
+        })
     }
 
-    fn wrong(&self, given: &Given, why: &str) -> Failure {
+    fn wrong(&self, key: &Spanned<Cow<'_, str>>, why: &str) -> Failure {
+        let line = self.text[..key.span().start].matches('\n').count() + 1;
         let why = why.trim_start_matches("error: ");
         let why = why.split("\n\nUsage").next().unwrap_or(why).trim_end();
-        Failure::usage(format!(
-            "{}:{}: {}: {why}",
-            self.path.display(),
-            given.line,
-            given.option
-        ))
+        let (path, option) = (self.path.display(), key.get_ref());
+        Failure::usage(format!("{path}:{line}: {option}: {why}"))
     }
+}
+
+/// The option of that name that a command has, of its own or as every command.
+fn option_of<'a>(command: &'a Command, all: &'a Command, name: &str) -> Option<&'a Arg> {
+    let mut arguments = command.get_arguments().chain(all.get_arguments());
+    arguments.find(|argument| argument.get_long() == Some(name))
+}
+
+/// Whether a command, or one of its own commands, has that option.
+fn has_option(command: &Command, all: &Command, name: &str) -> bool {
+    option_of(command, all, name).is_some()
+        || command
+            .get_subcommands()
+            .any(|inner| has_option(inner, all, name))
 }
 
 fn table_of<'a, 'b>(table: &'a DeTable<'b>, name: &str) -> Option<&'a DeTable<'b>> {

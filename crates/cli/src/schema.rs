@@ -13,7 +13,7 @@ use undertick_report::{self as report, compare, doctor, fleet, interference, sur
 
 use crate::{Failure, estimate, import, merge, output, slow, sync};
 
-/// Print the JSON Schema of what a command prints with --json, or list them
+/// Print the JSON Schema of a document that a command prints with --json, or list the documents
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick schema\n  undertick schema report > report.schema.json\n  \
@@ -22,7 +22,7 @@ use crate::{Failure, estimate, import, merge, output, slow, sync};
     never renamed or removed, so a program does well to ignore fields that it does not know."
 )]
 pub struct Schema {
-    /// Document
+    /// Kind of document; without it, all kinds are listed
     #[arg(value_parser = PossibleValuesParser::new(DOCUMENTS.map(|document| document.name)))]
     pub document: Option<String>,
 }
@@ -89,7 +89,7 @@ fn list() -> String {
     let line =
         |document: &Document| format!("  {:<NAME_COLUMNS$} {}\n", document.name, document.source);
     let lines: String = DOCUMENTS.iter().map(line).collect();
-    format!("Documents, and the commands that print them with --json:\n{lines}")
+    format!("Documents, and the commands that print them (with --json):\n{lines}")
 }
 
 impl Document {

@@ -86,38 +86,47 @@ fn what_is_no_default_has_its_line() {
         (
             "\n[report]\nconfidense = 0.9\n",
             [
-                "defaults.toml:3: confidense",
-                "undertick report has no such option",
+                "defaults.toml:3: confidense: no such option",
+                "undertick report --help",
             ],
         ),
         (
             "[report]\nconfidence = \"much\"\n",
             ["defaults.toml:2: confidence", "much"],
         ),
-        ("[report]\nhtml = {}\n", ["defaults.toml", "none.ut"]),
+        (
+            "[report]\nconfidence = true\n",
+            ["defaults.toml:2: confidence", "takes a value"],
+        ),
         ("[report]\nfull = 3\n", ["defaults.toml:2: full", "3"]),
+        (
+            "[report.html]\n",
+            ["defaults.toml:1: html: no such command", "undertick --help"],
+        ),
         ("[report\n", ["defaults.toml", "line 1"]),
         (
             "confidence = 2026-01-01\n",
-            ["defaults.toml:1: confidence", "give a text"],
+            ["defaults.toml:1: confidence", "give a string"],
         ),
+        (
+            "confidense = 0.9\n",
+            [
+                "defaults.toml:1: confidense",
+                "no command has such an option",
+            ],
+        ),
+        ("[recrod]\n", ["defaults.toml:1: recrod", "no such command"]),
     ] {
         std::fs::write(&file, text).unwrap();
-        let output = with(&file, &report);
-        if text.contains("{}") {
-            // A table is of a command that there is not, and of no option.
-            refused(&output, 2, &words[1..]);
-        } else {
-            refused(&output, 2, &words);
-        }
+        refused(&with(&file, &report), 2, &words);
     }
+    let missing = with(&dir.path().join("missing.toml"), &report);
     refused(
-        &with(&dir.path().join("missing.toml"), &report),
+        &missing,
         2,
-        &["missing.toml", "No such file"],
+        &["missing.toml", "No such file", "UNDERTICK_CONFIG="],
     );
     // Help and what no shown command is do without.
     std::fs::write(&file, "[report]\nconfidense = 0.9\n").unwrap();
     assert_eq!(said(&with(&file, &["report", "--help"])).0, 0);
-    assert_eq!(said(&with(&file, &["schema"])).0, 0);
 }
