@@ -7,6 +7,9 @@ use super::five::two_modes;
 use crate::compared::{denominator, ns_of, times};
 use undertick_units::Estimate;
 
+const CLOCKS: &str = "Are software clocks still two orders dearer than the recorder?";
+const GRAIN: &str = "Is coarse grain still advised?";
+
 /// The published conclusions in the light of these figures.
 pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String> {
     let in_ns = |id: &str, value: fn(&Estimate) -> Option<f64>| {
@@ -17,16 +20,24 @@ pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String
     let value = |id: &str| in_ns(id, |e| Some(e.value));
     let below = |id: &str| in_ns(id, denominator);
     let mut findings = Vec::new();
-    if let (Some(recorder), Some(time), Some(usage)) = (
-        below("record/both"),
+    if let (Some(_), Some(time), Some(usage)) = (
+        value("record/both"),
         value("clock/gettimeofday/median"),
         value("clock/getrusage/median"),
     ) {
-        findings.push(clocks(time / recorder, usage / recorder));
+        findings.push(match below("record/both") {
+            Some(recorder) => clocks(time / recorder, usage / recorder),
+            None => {
+                format!("{CLOCKS} That cannot be told: a record may as well cost nothing here.")
+            }
+        });
     }
-    if let (Some(both), Some(turn)) = (below("lock-unlock/alone"), below("loop")) {
+    if value("lock-unlock/alone").and(value("loop")).is_some() {
         let spin = (contended.iter()).find(|c| c.script == CONTENDED && c.kind == "spin");
-        findings.push(grain(both, turn, spin, value("fork/0")));
+        findings.push(match (below("lock-unlock/alone"), below("loop")) {
+            (Some(both), Some(turn)) => grain(both, turn, spin, value("fork/0")),
+            _ => format!("{GRAIN} That cannot be told: a turn of a loop, or a lock, may as well cost nothing here."),
+        });
     }
     let slope = |kind: &str| {
         let id = format!("trams/fork/slope/{kind}");
@@ -48,7 +59,7 @@ fn clocks(time: f64, usage: f64) -> String {
         _ => "no dearer",
     };
     format!(
-        "Are software clocks still two orders dearer than the recorder? Published medians over 6 us: gettimeofday 108, \
+        "{CLOCKS} Published medians over 6 us: gettimeofday 108, \
          getrusage 140 times. Here gettimeofday is {} ({} times), getrusage {} ({} times).",
         verdict(time),
         times(Some(time)),
@@ -76,7 +87,7 @@ pub(super) fn grain(
         _ => "as then:",
     };
     let mut text = format!(
-        "Is coarse grain still advised? A lock and unlock that nobody else wants cost about {} turns of a loop then (of 4 \
+        "{GRAIN} A lock and unlock that nobody else wants cost about {} turns of a loop then (of 4 \
          to 5 us, by subtraction) and {} here, {verdict} work of {} turns between two is needed for them to be 1 % of the time.",
         times(Some(published)),
         times(Some(turns)),
