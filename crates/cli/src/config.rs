@@ -38,39 +38,40 @@ pub fn file() -> Option<PathBuf> {
 ///
 /// # Errors
 /// The file cannot be read, or has what is no option of the command.
-pub fn completed(words: Vec<OsString>, all: &Command) -> Result<Vec<OsString>, Failure> {
+pub fn completed(words: Vec<OsString>, all: fn() -> Command) -> Result<Vec<OsString>, Failure> {
     let Some(path) = file() else {
         return Ok(words);
     };
-    if parsed(&words, all).is_none() {
-        return Ok(words);
-    }
+    completed_by(&path, || read(&path), words, &all())
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", path.display()));
-    let text = std::fs::metadata(&path)
+    std::fs::metadata(path)
         .and_then(|about| match about.len() > LARGEST {
             true => Err(std::io::Error::other(
                 "larger than 1 MiB: no file of defaults",
             )),
-            false => std::fs::read_to_string(&path),
+            false => std::fs::read_to_string(path),
         })
         .map_err(|e| {
             failed(&format!(
                 "{e} (the file of defaults; {VARIABLE}= does without)"
             ))
-        })?;
-    completed_by(&path, &text, words, all)
+        })
 }
 
-/// As [`completed`], by a file with that text.
+/// As [`completed`], by a file with that text, which is only asked for if the words are a command.
 pub fn completed_by(
     path: &Path,
-    text: &str,
+    text: impl FnOnce() -> Result<String, Failure>,
     words: Vec<OsString>,
     all: &Command,
 ) -> Result<Vec<OsString>, Failure> {
     let Some(matches) = parsed(&words, all) else {
         return Ok(words);
     };
+    let text = &text()?;
     let table =
         DeTable::parse(text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
     let defaults = Defaults { path, text, all };

@@ -233,8 +233,12 @@ fn defaults(block: &str) -> Result<&'static str, String> {
     ] {
         let given: Vec<OsString> = words.split(' ').map(OsString::from).collect();
         let path = Path::new("config.toml");
-        let completed =
-            crate::config::completed_by(path, block, given.clone(), &Arguments::command());
+        let completed = crate::config::completed_by(
+            path,
+            || Ok(block.to_owned()),
+            given.clone(),
+            &Arguments::command(),
+        );
         let completed = completed.map_err(|failure| failure.text)?;
         if completed.len() == given.len() {
             return Err(format!("nothing for {words}"));

@@ -89,7 +89,7 @@ pub fn parse(words: &[OsString]) -> Result<Asked, clap::Error> {
 /// # Errors
 /// As [`config::completed`].
 pub fn with_defaults(words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
-    config::completed(words, &Arguments::command())
+    config::completed(words, Arguments::command)
 }
 
 fn are_versions(one: &OsStr, other: &OsStr) -> bool {

@@ -245,6 +245,11 @@ pub(super) fn denominator(measured: &Estimate) -> Option<f64> {
     is_above_0.then_some(measured.value)
 }
 
+/// What was measured of the figure with that id.
+pub(super) fn measured<'a>(items: &'a [Item], id: &str) -> Option<&'a Estimate> {
+    items.iter().find(|item| item.id == id)?.measured.as_ref()
+}
+
 /// The measurement behind an item, if the item has it.
 pub(super) fn shown<'a>(item: &Item, measured: Option<&'a Estimate>) -> Option<&'a Estimate> {
     item.measured.as_ref().and(measured)

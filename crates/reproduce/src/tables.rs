@@ -203,11 +203,15 @@ fn widths() -> Vec<Item> {
         .collect()
 }
 
-/// The note on a figure that is printed wrong, by what is computed; none if it is not.
-fn erratum((printed, computed): (f64, f64), half_digit: f64, why: &str) -> String {
-    match agrees(printed, computed, half_digit) {
-        true => String::new(),
-        false => format!("erratum: {why}"),
+/// Gives a figure that may be printed wrong its verdict, and if it is, the reason.
+fn misprinted(item: Item, half_digit: f64, why: &str) -> Item {
+    let item = by_formula(item, half_digit, Verdict::Erratum);
+    Item {
+        note: match item.verdict {
+            Some(Verdict::Erratum) => format!("erratum: {why}"),
+            _ => item.note,
+        },
+        ..item
     }
 }
 
@@ -218,11 +222,7 @@ fn ends() -> Vec<Item> {
         "last term of the bound in (10d)",
         "d/n",
         (1.0 / 6.0, 1.0 / 6.0_f64.sqrt()),
-        &erratum(
-            (1.0 / 6.0, 1.0 / 6.0_f64.sqrt()),
-            0.0005,
-            "the square root of (d/n)^2/6 is d/(sqrt(6) n)",
-        ),
+        "",
     );
     last_term.simulated = spread_of_repetitions(&simulated::two_ends(DRAWS), 0.95, "d/n");
     let exact = largest_scatter(0.99).powi(2);
@@ -232,14 +232,11 @@ fn ends() -> Vec<Item> {
         "variance of T up to which +-d/n holds at 99 %",
         "d^2/n",
         (0.022_09, exact),
-        &erratum(
-            (0.022_09, exact),
-            0.000_005,
-            &format!(
-                "the printed derivation, 1/2.58^2 - 1/6, gives {by_its_formula:.4}, and a variance is never below 0. \
-                 The two end errors are not normal, their sum is triangular: the exact convolution gives {exact:.4}"
-            ),
-        ),
+        "",
+    );
+    let why_variance = format!(
+        "the printed derivation, 1/2.58^2 - 1/6, gives {by_its_formula:.4}, and a variance is never below 0. The two end \
+         errors are not normal, their sum is triangular: the exact convolution gives {exact:.4}"
     );
     let figures = (0.0479, (0.022_09_f64 * 100.0 / 1000.0).sqrt());
     let sd = item(
@@ -250,8 +247,12 @@ fn ends() -> Vec<Item> {
         &verdict(figures, 0.000_05, |ms| format!("{ms:.4}")),
     );
     vec![
-        by_formula(last_term, 0.0005, Verdict::Erratum),
-        by_formula(variance, 0.000_005, Verdict::Erratum),
+        misprinted(
+            last_term,
+            0.0005,
+            "the square root of (d/n)^2/6 is d/(sqrt(6) n)",
+        ),
+        misprinted(variance, 0.000_005, &why_variance),
         by_formula(sd, 0.000_05, Verdict::Differs),
     ]
 }
@@ -280,20 +281,17 @@ fn longest_activity() -> Item {
         "w/p of the longest activity (29 500 cycles of 2.5 ms, d = 1 ms)",
         "sd",
         (430.0, formula),
-        &erratum(
-            (430.0, formula),
-            5.0,
-            &format!(
-                "its square, {:.0}, is that of (14a) at ET = 2.5 d over {:.1}; p = 0.01 is reached at w = {:.1} standard \
-                 deviations, and 99 % need {:.2}",
-                430.0_f64.powi(2),
-                (formula / 430.0).powi(2),
-                0.01 * formula,
-                2.0 * Z_99
-            ),
-        ),
+        "",
     );
-    by_formula(longest, 5.0, Verdict::Erratum)
+    let why = format!(
+        "its square, {:.0}, is that of (14a) at ET = 2.5 d over {:.1}; p = 0.01 is reached at w = {:.1} standard \
+         deviations, and 99 % need {:.2}",
+        430.0_f64.powi(2),
+        (formula / 430.0).powi(2),
+        0.01 * formula,
+        2.0 * Z_99
+    );
+    misprinted(longest, 5.0, &why)
 }
 
 fn durations() -> Vec<Item> {

@@ -373,6 +373,24 @@ fn a_switch_is_part_of_a_block_and_explains_nothing() {
     assert_eq!((step(2).given_away, step(1).given_away), (1.0, 0.0));
 }
 
+impl Made {
+    /// The values of these stamps, which lie 100 ticks apart.
+    fn values_of(&mut self, stamps: &[(usize, Mark)]) -> table::Values {
+        for &(process, mark) in stamps {
+            self.stamp(process, mark);
+            self.now += 100;
+        }
+        let plan = &self.experiment.setting(0).plan;
+        let cell = Cell {
+            setting: 0,
+            repetition: 0,
+        };
+        let batches = || [Ok(batch(0, &self.user))].into_iter();
+        let all = read::read(&[(plan, cell)], &self.numbering, batches).expect("rows");
+        values(&all[0].stamps, plan)
+    }
+}
+
 /// A wakeup of a process that does not wait is distinguished from one of a process that does.
 #[test]
 fn a_needless_wakeup_is_seen() {
@@ -385,24 +403,13 @@ fn a_needless_wakeup_is_seen() {
         (1, Mark::Step(1)),
         (0, Mark::Step(0)), // B blocks
     ];
-    for (process, mark) in steps {
-        made.stamp(process, mark);
-        made.now += 100;
-    }
-    let setting = made.experiment.settings().next().expect("one").0;
-    let cell = Cell {
-        setting: 0,
-        repetition: 0,
-    };
-    let batches = || [Ok(batch(0, &made.user))].into_iter();
-    let all = read::read(&[(&setting.plan, cell)], &made.numbering, batches).expect("rows");
-    let values = values(&all[0].stamps, &setting.plan);
+    let values = made.values_of(&steps);
     let needless: Vec<bool> = values.of[0][0].iter().map(|v| v.needless).collect();
     assert_eq!(needless, [false, true, false]);
 }
 
-/// Each value of a step that has an end is of one kind, and counted: the process goes on, one that waited runs, the
-/// wakeup is of one that does not wait, or one that did not wait had run before.
+/// Each value of a step that has an end is of one kind, and counted: the process goes on, one that waited
+/// runs, the wakeup is of one that does not wait, or one that did not wait had run before.
 #[test]
 fn each_value_is_of_one_kind() {
     let mut made = Made::new(TWO);
@@ -415,21 +422,15 @@ fn each_value_is_of_one_kind() {
         (1, Mark::Step(1)),
         (0, Mark::Step(0)),
     ];
-    for (process, mark) in stamps {
-        made.stamp(process, mark);
-        made.now += 100;
-    }
-    let setting = made.experiment.settings().next().expect("one").0;
-    let cell = Cell {
-        setting: 0,
-        repetition: 0,
-    };
-    let batches = || [Ok(batch(0, &made.user))].into_iter();
-    let all = read::read(&[(&setting.plan, cell)], &made.numbering, batches).expect("rows");
-    let values = values(&all[0].stamps, &setting.plan);
+    let values = made.values_of(&stamps);
     let of = |step: usize| {
         let mut once = turns::Once::default();
-        once.add(&values.of[0][step], &setting.plan, 0, (0.0, &SCALE));
+        once.add(
+            &values.of[0][step],
+            &made.experiment.setting(0).plan,
+            0,
+            (0.0, &SCALE),
+        );
         (once.counts, once.needless, once.interrupted)
     };
     assert_eq!(of(0), ([1, 0], 1, 0));

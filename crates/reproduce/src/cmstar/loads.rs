@@ -101,13 +101,7 @@ pub(super) fn of_zero_tests(context: &mut Context<'_>) -> Result<(), Stopped> {
     for (load, of) in loads.iter().zip(found.chunks(machines as usize)) {
         let mean = context.mean(of.iter().map(|[mean, _]| *mean).collect(), "us");
         let k = context.mean(of.iter().map(|[_, k]| *k).collect(), "1");
-        let method = if load.test.method == 1 { "I" } else { "II" };
-        let id = format!(
-            "load/{method}/{}/{}/{}",
-            load.test.os,
-            load.test.routine.name(),
-            load.id
-        );
+        let id = format!("load/{}/{}", load.test.id(), load.id);
         ks.extend(k.as_ref().map(|k| (load, k.value)));
         let mut row = vec![name(load.test), load.what.clone()];
         for (figure, unit, printed, estimate) in [

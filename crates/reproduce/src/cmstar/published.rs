@@ -26,6 +26,18 @@ pub(super) struct ZeroTest {
     pub(super) figure: Option<u8>,
 }
 
+impl ZeroTest {
+    /// The method as the paper writes it.
+    pub(super) const fn method(&self) -> &'static str {
+        if self.method == 1 { "I" } else { "II" }
+    }
+
+    /// The part of the ids of its figures that says which test it is.
+    pub(super) fn id(&self) -> String {
+        format!("{}/{}/{}", self.method(), self.os, self.routine.name())
+    }
+}
+
 pub(super) const ZERO_TESTS: [ZeroTest; 8] = [
     zero(1, Os::StarOs, Routine::Four, Some(-1.90), 0.80, Some(12)),
     zero(1, Os::StarOs, Routine::One, None, 0.81, None),

@@ -173,8 +173,12 @@ pub(super) fn tests(context: &mut Context<'_>) -> Result<(), Stopped> {
 }
 
 pub(super) fn name(test: &ZeroTest) -> String {
-    let method = if test.method == 1 { "I" } else { "II" };
-    format!("Method {method}, {}, {}", test.os, test.routine.name())
+    format!(
+        "Method {}, {}, {}",
+        test.method(),
+        test.os,
+        test.routine.name()
+    )
 }
 
 /// The longest of all readings of nothing: the error without correction.
@@ -211,11 +215,7 @@ fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&ZeroTestResult])
     methods.sort_unstable();
     methods.dedup();
     let methods = methods.join(" or ");
-    let method = if test.method == 1 { "I" } else { "II" };
-    let (id, what) = (
-        format!("zero/{method}/{}/{}", test.os, test.routine.name()),
-        name(test),
-    );
+    let (id, what) = (format!("zero/{}", test.id()), name(test));
     // The paper's own scatter: repeated zero tests of its Section 5 gave k from 1.01 to 1.22, and a
     // mean has the standard error of its repetitions.
     let k_judged = (k.as_ref()).map(|k| beside(test.k, k, K_SCATTER * test.k, ""));
@@ -260,7 +260,7 @@ fn row(context: &mut Context<'_>, test: &ZeroTest, machines: &[&ZeroTestResult])
         methods.clone(),
     ));
     vec![
-        method.to_owned(),
+        test.method().to_owned(),
         test.os.to_string(),
         test.routine.name().to_owned(),
         printed_mean,

@@ -73,8 +73,9 @@ fn verdicts_of_the_printed_figures() {
 /// What is printed wrong has a reason with computed figures; what agrees has none.
 #[test]
 fn an_erratum_is_one_only_if_the_figures_differ() {
-    assert_eq!(erratum((430.0, 434.9), 5.0, "why"), "");
-    assert_eq!(erratum((430.0, 435.1), 5.0, "why"), "erratum: why");
+    let note = |figures| misprinted(item("", "", "", figures, ""), 5.0, "why").note;
+    assert_eq!(note((430.0, 434.9)), "");
+    assert_eq!(note((430.0, 435.1)), "erratum: why");
     // 430^2; 858.778^2 over it; 0.01 of that width; the whole width at 99 %.
     let longest = longest_activity().note;
     for figure in ["184900", "over 4.0;", "w = 8.6", "need 5.16"] {

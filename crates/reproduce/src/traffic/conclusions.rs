@@ -6,18 +6,16 @@ use undertick_report::reproduce::Item;
 
 use super::quantities::WAKES;
 use super::{BACKENDS, BENT, BY_DEFAULT, ORDERED, PLACEMENTS, SLIGHT, ShareOf, Turned, of_steps};
-use crate::compared::{Figures, cell, denominator, times};
+use crate::compared::{Figures, cell, denominator, measured, times};
 
 /// The published conclusions in the light of these figures.
 pub(super) fn conclusions(items: &[Item], report: &Report, turns: &[Turned]) -> Vec<String> {
-    let value = |id: String| {
-        let item = items.iter().find(|item| item.id == id)?;
-        Some(item.measured.as_ref()?.value)
-    };
+    let value = |id: String| Some(measured(items, &id)?.value);
     let wakeup = |backend: &str, place: &str| {
-        let id = format!("traffic/wakeup/{backend}/{place}");
-        let item = items.iter().find(|item| item.id == id)?;
-        denominator(item.measured.as_ref()?)
+        denominator(measured(
+            items,
+            &format!("traffic/wakeup/{backend}/{place}"),
+        )?)
     };
     let mut findings = Vec::new();
     for placement in &PLACEMENTS {

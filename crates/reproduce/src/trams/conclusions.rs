@@ -4,7 +4,7 @@ use undertick_report::reproduce::Item;
 
 use super::contended::{CONTENDED, Contended};
 use super::five::two_modes;
-use crate::compared::{denominator, ns_of, times};
+use crate::compared::{denominator, measured, ns_of, times};
 use undertick_units::Estimate;
 
 const CLOCKS: &str = "Are software clocks still two orders dearer than the recorder?";
@@ -12,10 +12,10 @@ const GRAIN: &str = "Is coarse grain still advised?";
 
 /// The published conclusions in the light of these figures.
 pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String> {
+    let of = |id: &str| measured(items, &format!("trams/{id}"));
     let in_ns = |id: &str, value: fn(&Estimate) -> Option<f64>| {
-        let item = items.iter().find(|item| item.id == format!("trams/{id}"))?;
-        let unit = ns_of(&item.unit);
-        Some(value(item.measured.as_ref()?)? * unit)
+        let figure = of(id)?;
+        Some(value(figure)? * ns_of(&figure.unit))
     };
     let value = |id: &str| in_ns(id, |e| Some(e.value));
     let below = |id: &str| in_ns(id, denominator);
@@ -39,10 +39,7 @@ pub(super) fn conclusions(items: &[Item], contended: &[Contended]) -> Vec<String
             _ => format!("{GRAIN} That cannot be told: a turn of a loop, or a lock, may as well cost nothing here."),
         });
     }
-    let slope = |kind: &str| {
-        let id = format!("trams/fork/slope/{kind}");
-        items.iter().find(|item| item.id == id)?.measured.as_ref()
-    };
+    let slope = |kind: &str| of(&format!("fork/slope/{kind}"));
     if let (Some(shared), Some(private)) = (slope("shared"), slope("private")) {
         findings.push(forks(shared, private));
     }
