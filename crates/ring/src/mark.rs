@@ -9,7 +9,7 @@
 
 use core::ffi::CStr;
 use core::marker::PhantomData;
-use core::ptr::{NonNull, without_provenance_mut};
+use core::ptr::NonNull;
 use std::sync::OnceLock;
 // These are not the model checker's atomics, as the other side is the kernel.
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
@@ -41,7 +41,7 @@ struct Rseq {
 /// [`SECTION_BYTES`] writable bytes from `at` on, aligned to 32, that stay for
 /// as long as any thread's `rseq_cs` points at them.
 pub unsafe fn write_section(at: *mut u8) -> u64 {
-    let address = at.expose_provenance() as u64;
+    let address = at as u64;
     let section = at.cast::<u64>();
     // SAFETY: all within the bytes given: version and flags, start, length,
     // abort; before the abort address the signature that the kernel checks.
@@ -77,7 +77,7 @@ pub fn area() -> Option<*mut u8> {
         #[cfg(target_arch = "aarch64")]
         core::arch::asm!("mrs {}, tpidr_el0", out(reg) this, options(nostack));
     }
-    Some(without_provenance_mut(this.wrapping_add_signed(offset)))
+    Some(this.wrapping_add_signed(offset) as *mut _)
 }
 
 /// The mark of one thread. Only one part of a thread may use its `rseq_cs`: two of them overwrite

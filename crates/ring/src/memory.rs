@@ -111,7 +111,7 @@ impl Mapped {
     #[must_use]
     #[inline(always)]
     pub fn field_u64(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(8) && (offset as u64) < layout::ring::HEAD_BYTES);
+        assert!(offset % 8 == 0 && (offset as u64) < layout::ring::HEAD_BYTES);
         // SAFETY: within the head by the check, aligned because that is.
         unsafe { AtomicU64::from_ptr(self.head.add(offset).cast()) }
     }
@@ -120,7 +120,7 @@ impl Mapped {
     #[must_use]
     #[inline(always)]
     pub fn field_u32(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset.is_multiple_of(4) && (offset as u64) < layout::ring::HEAD_BYTES);
+        assert!(offset % 4 == 0 && (offset as u64) < layout::ring::HEAD_BYTES);
         // SAFETY: within the head by the check, aligned because that is.
         unsafe { AtomicU32::from_ptr(self.head.add(offset).cast()) }
     }

@@ -102,7 +102,7 @@ impl MappedLine {
         }
     }
 
-    const fn count(&self, offset: usize) -> &AtomicU64 {
+    fn count(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: one of the two counts, aligned; mapped by the promise of `new`.
         unsafe { AtomicU64::from_ptr(self.counts.add(offset).cast()) }
     }

@@ -141,7 +141,7 @@ impl<M: Memory> Reader<M> {
             position: self.position,
         };
         let ahead = head.checked_sub(self.position).ok_or(corrupt)?;
-        if !head.is_multiple_of(RECORD_BYTES) || ahead > room {
+        if head % RECORD_BYTES != 0 || ahead > room {
             return Err(corrupt);
         }
         if ahead == 0 {
@@ -177,7 +177,7 @@ impl<M: Memory> Reader<M> {
 
     /// As [`Self::release`], but the writer is not informed: for readers that only inspect the
     /// ring, and for those that must first store the copy safely.
-    pub const fn pass(&mut self, chunk: &Chunk, continuations: u32) {
+    pub fn pass(&mut self, chunk: &Chunk, continuations: u32) {
         self.position = chunk.position + chunk.bytes;
         self.continuations = self.continuations.wrapping_add(continuations);
     }

@@ -363,12 +363,12 @@ impl<M: Memory> Writer<M> {
             if drained && self.allocated >= self.first_segments {
                 return Some(self.take_back());
             }
-            if self.allocated < self.memory.max_segments()
-                && let Some((segment, there)) = source.take_segment()
-            {
-                self.there = there;
-                self.allocated += 1;
-                return Some(segment);
+            if self.allocated < self.memory.max_segments() {
+                if let Some((segment, there)) = source.take_segment() {
+                    self.there = there;
+                    self.allocated += 1;
+                    return Some(segment);
+                }
             }
             if drained {
                 return Some(self.take_back());

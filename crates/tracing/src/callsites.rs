@@ -85,7 +85,7 @@ impl Callsites {
     /// it, or another thread is requesting them.
     #[inline]
     pub fn numbers(&self, metadata: &'static Metadata<'static>) -> Option<Numbers> {
-        let address = std::ptr::from_ref(metadata).addr();
+        let address = std::ptr::from_ref(metadata) as usize;
         let mut place = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         // At most half of the slots are taken, so the search soon meets a free one.
         loop {

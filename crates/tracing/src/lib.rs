@@ -88,35 +88,37 @@ where
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
-        if self.lives
-            && undertick::enabled()
-            && let Some(numbers) = self.callsites.numbers(attributes.metadata())
-        {
+        if !self.lives || !undertick::enabled() {
+            return;
+        }
+        if let Some(numbers) = self.callsites.numbers(attributes.metadata()) {
             undertick::event64(numbers.new, id.into_u64());
         }
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        if undertick::enabled()
-            && let Some(numbers) = self.of_span(id, &context)
-        {
+        if !undertick::enabled() {
+            return;
+        }
+        if let Some(numbers) = self.of_span(id, &context) {
             undertick::begin(numbers.event);
         }
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        if undertick::enabled()
-            && let Some(numbers) = self.of_span(id, &context)
-        {
+        if !undertick::enabled() {
+            return;
+        }
+        if let Some(numbers) = self.of_span(id, &context) {
             undertick::end(numbers.event);
         }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        if self.lives
-            && undertick::enabled()
-            && let Some(numbers) = self.of_span(&id, &context)
-        {
+        if !self.lives || !undertick::enabled() {
+            return;
+        }
+        if let Some(numbers) = self.of_span(&id, &context) {
             undertick::event64(numbers.closed, id.into_u64());
         }
     }
@@ -160,7 +162,7 @@ impl Visit for Payload {
 
     fn record_i64(&mut self, field: &Field, value: i64) {
         if !self.is_named {
-            self.take(field, value.cast_unsigned());
+            self.take(field, value as u64);
         }
     }
 

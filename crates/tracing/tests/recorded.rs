@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use tracing::Instrument as _;
 use tracing_subscriber::prelude::*;
@@ -126,7 +126,7 @@ fn program(out: &Path) {
 }
 
 /// A task that moves from thread to thread.
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Task = Pin<Box<dyn std::future::Future<Output = ()> + Send>>;
 
 /// Number of polls of each task.
 const POLLS: u32 = 20;
@@ -162,10 +162,18 @@ fn tasks() -> (u64, usize) {
     (polls.load(Ordering::Relaxed), least.unwrap())
 }
 
+/// Tasks are polled without being woken.
+struct Nobody;
+
+impl Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+}
+
 /// Polls each task that comes, once, and hands it to the other thread. All tasks are polled equally
 /// often, so each thread gets half of their polls.
 fn hand_on(from: &Receiver<Task>, to: &Sender<Task>) {
-    let mut context = Context::from_waker(Waker::noop());
+    let waker = Waker::from(Arc::new(Nobody));
+    let mut context = Context::from_waker(&waker);
     for _ in 0..TASKS as u32 * POLLS / 2 {
         let mut task = from.recv().unwrap();
         if task.as_mut().poll(&mut context).is_pending() {

@@ -53,7 +53,7 @@ impl AttachPage {
     }
 
     fn u32_at(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset < attach_page::OFF_DIR && offset.is_multiple_of(4));
+        assert!(offset < attach_page::OFF_DIR && offset % 4 == 0);
         // SAFETY: within the mapping, aligned.
         unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
     }

@@ -114,7 +114,7 @@ pub(crate) unsafe fn is_left(thread: *mut Thread, state: u32, here: u32) -> bool
     unsafe {
         if is_below {
             (*thread).interrupted = (*thread).interrupted.wrapping_add(1);
-            if !(*thread).interrupted.is_multiple_of(LOOK_AFTER) {
+            if (*thread).interrupted % LOOK_AFTER != 0 {
                 return false;
             }
         }

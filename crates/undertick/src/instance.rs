@@ -4,7 +4,7 @@
 //! record. The same as in undertick.h, and shared with the libraries that include it.
 
 use core::cell::UnsafeCell;
-use core::ptr::{null, with_exposed_provenance, with_exposed_provenance_mut};
+use core::ptr::null;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use undertick_ring::layout::{control, ring};
@@ -69,13 +69,12 @@ const NUMBER_BITS: u64 = PAGE_BYTES as u64 - 1;
 fn noted(head: *mut u8) -> u64 {
     // SAFETY: a head that is mapped.
     let number = unsafe { AtomicU32::from_ptr(head.add(ring::OFF_RING).cast()) };
-    head.addr() as u64 | u64::from(number.load(Ordering::Relaxed)) & NUMBER_BITS
+    head as u64 | u64::from(number.load(Ordering::Relaxed)) & NUMBER_BITS
 }
 
 impl Instance {
     /// Notes a ring that is open.
     pub(crate) fn note_ring(&self, memory: &Mapped) {
-        memory.head().expose_provenance();
         note(&self.rings, 0, noted(memory.head()));
     }
 
@@ -86,7 +85,7 @@ impl Instance {
 
     /// Notes a page of cells that was mapped.
     pub(crate) fn note_page(&self, page: *mut u8) {
-        note(&self.pages, 0, page.expose_provenance() as u64);
+        note(&self.pages, 0, page as u64);
     }
 
     /// Unmaps a page of cells.
@@ -94,7 +93,7 @@ impl Instance {
     /// # Safety
     /// It is one of this instance's, which nobody uses any more.
     pub(crate) unsafe fn unmap_page(&self, page: *mut u8) {
-        note(&self.pages, page.addr() as u64, 0);
+        note(&self.pages, page as u64, 0);
         // SAFETY: the caller's promise.
         unsafe { libc::munmap(page.cast(), PAGE_BYTES) };
     }
@@ -106,7 +105,7 @@ impl Instance {
     /// The instance was unloaded: none of its code runs any more. `wiped` is its first page.
     unsafe fn clear(&self, wiped: &Wiped) {
         let page = self.control.swap(0, Ordering::Relaxed) as usize;
-        let page = with_exposed_provenance_mut::<u8>(page);
+        let page = page as *mut u8;
         // SAFETY: what the instance has noted is mapped, and nobody's any more.
         unsafe {
             let is_on = !page.is_null() && {
@@ -115,7 +114,7 @@ impl Instance {
             };
             for entry in &self.rings {
                 let word = entry.swap(0, Ordering::Relaxed);
-                let head = with_exposed_provenance_mut::<u8>((word & !NUMBER_BITS) as usize);
+                let head = (word & !NUMBER_BITS) as *mut u8;
                 if word != 0 && is_on && noted(head) == word {
                     let state = AtomicU32::from_ptr(head.add(ring::OFF_STATE).cast());
                     state.store(ring::STATE_CLOSED, Ordering::Release);
@@ -125,7 +124,7 @@ impl Instance {
             for entry in &self.pages {
                 let word = entry.swap(0, Ordering::Relaxed) as usize;
                 if word != 0 {
-                    libc::munmap(with_exposed_provenance_mut(word), PAGE_BYTES);
+                    libc::munmap(word as *mut libc::c_void, PAGE_BYTES);
                 }
             }
             if !page.is_null() {
@@ -159,7 +158,7 @@ impl Pages {
                 continue;
             }
             let this = Self {
-                first: with_exposed_provenance_mut(ours as usize),
+                first: ours as *mut u8,
                 place: Some(place),
                 are_new: false,
             };
@@ -173,7 +172,7 @@ impl Pages {
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
             -1,
         )?;
-        let word = first.expose_provenance() as u64;
+        let word = first as u64;
         let is_free = |place: &&AtomicU64| {
             (place.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed)).is_ok()
         };
@@ -205,7 +204,7 @@ impl Pages {
     /// hold to point at that section.
     pub(crate) fn begin(&self, control: *mut u8, bytes: usize) -> u64 {
         let instance = self.instance();
-        let address = control.expose_provenance() as u64;
+        let address = control as u64;
         instance.control.store(address, Ordering::Relaxed);
         (instance.control_bytes).store(bytes as u64, Ordering::Relaxed);
         // SAFETY: the first bytes of the second page, which nobody has a reference to.
@@ -214,7 +213,7 @@ impl Pages {
 
     /// Returns the pages: this instance records nothing.
     pub(crate) fn give_back(self) {
-        let word = self.first.addr() as u64 | UNLOADED;
+        let word = self.first as u64 | UNLOADED;
         if let Some(place) = self.place {
             place.store(if self.are_new { 0 } else { word }, Ordering::Release);
         }
@@ -227,7 +226,7 @@ impl Pages {
     /// The library is unloaded, or the program ends: the mappings are left to the next instance.
     pub(crate) fn leave(&self) {
         let Some(place) = self.place else { return };
-        let word = self.first.addr() as u64;
+        let word = self.first as u64;
         // Not in a child: the entry inherited from its parent is not about the child.
         let is_ours = registry_there().pid.load(Ordering::Relaxed) == u64::from(std::process::id());
         if is_ours && place.load(Ordering::Relaxed) == word {
@@ -239,7 +238,7 @@ impl Pages {
 /// Returns the registry after [`registry`] has found it.
 fn registry_there() -> &'static Registry {
     // SAFETY: mapped for ever, for registries alone.
-    unsafe { &*with_exposed_provenance::<Registry>(REGISTRY_AT) }
+    unsafe { &*(REGISTRY_AT as *const Registry) }
 }
 
 /// Returns the registry of this process; `None`: it cannot have one (little address space, another
@@ -247,12 +246,11 @@ fn registry_there() -> &'static Registry {
 fn registry() -> Option<&'static Registry> {
     let pid = u64::from(std::process::id());
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-    let there = with_exposed_provenance_mut::<libc::c_void>(REGISTRY_AT);
+    let there = REGISTRY_AT as *mut libc::c_void;
     // SAFETY: replaces nothing; what it made elsewhere is unmapped.
     unsafe {
         let at = libc::mmap(there, PAGE_BYTES, READ_WRITE, flags, -1, 0);
         if at == there {
-            at.expose_provenance();
             let registry = registry_there();
             registry.pid.store(pid, Ordering::Relaxed);
             registry.magic.store(REGISTRY_MAGIC, Ordering::Release);

@@ -6,7 +6,6 @@
 //! place of its number, the first free one from where the hash points. So a name also has the same
 //! number in nearly all processes.
 
-use core::ptr::with_exposed_provenance_mut;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use undertick_ring::layout::names::{self, FIRST_NUMBER, OTHERS};
@@ -67,20 +66,20 @@ fn hash(name: &[u8]) -> u64 {
 /// reasons as the registry.
 pub(crate) fn table() -> Option<&'static Table> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-    let there = with_exposed_provenance_mut::<libc::c_void>(NAMES_AT);
+    let there = NAMES_AT as *mut libc::c_void;
     // SAFETY: replaces nothing; what it made elsewhere is unmapped. What is there is for
     // tables alone.
     let table = unsafe {
         let at = libc::mmap(there, size_of::<Table>(), READ_WRITE, flags, -1, 0);
-        if at == there {
-            at.expose_provenance();
-        } else if at != libc::MAP_FAILED {
+        if at == libc::MAP_FAILED {
+            if *libc::__errno_location() != libc::EEXIST || !is_readable(there) {
+                return None;
+            }
+        } else if at != there {
             libc::munmap(at, size_of::<Table>()); // kernels before 4.17: somewhere else
             return None;
-        } else if *libc::__errno_location() != libc::EEXIST || !is_readable(there) {
-            return None;
         }
-        &*with_exposed_provenance_mut::<Table>(NAMES_AT)
+        &*(NAMES_AT as *const Table)
     };
     match table[NAMES].compare_exchange(0, MAGIC, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) | Err(MAGIC) => Some(table),

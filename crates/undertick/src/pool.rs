@@ -231,7 +231,7 @@ fn reserve(bytes: usize) -> Option<*mut u8> {
     const SLACK: usize = SEGMENT_BYTES as usize;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let reserved = crate::process::map(bytes + SLACK, libc::PROT_NONE, flags, -1)?;
-    let before = reserved.addr().next_multiple_of(SLACK) - reserved.addr();
+    let before = (reserved as usize).next_multiple_of(SLACK) - reserved as usize;
     let area = reserved.wrapping_add(before);
     // SAFETY: both lie in what was just reserved, beside the area.
     unsafe {
@@ -296,10 +296,10 @@ impl Pool {
             self.heads.wrapping_add(at as usize)
         };
         let spare = self.spare_head.swap(0, Ordering::Relaxed).checked_sub(1);
-        if spare.is_none()
-            && let Some(number) = self.take(Queue::HeadsReady)
-        {
-            return Some(place(number));
+        if spare.is_none() {
+            if let Some(number) = self.take(Queue::HeadsReady) {
+                return Some(place(number));
+            }
         }
         let number = spare.or_else(|| self.take(Queue::Heads))?;
         if self.populate(session, place(number), ring::READY_BYTES as usize) {
@@ -323,7 +323,7 @@ impl Pool {
         // SAFETY: whole pages of the pool; the calls only return numbers.
         unsafe {
             let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
-            let before = at.addr() % page;
+            let before = at as usize % page;
             let (start, bytes) = (at.wrapping_sub(before), bytes + before);
             if libc::madvise(start.cast(), bytes, libc::MADV_POPULATE_WRITE) == 0 {
                 return true;
@@ -332,7 +332,7 @@ impl Pool {
                 return false;
             }
             // For kernels before 5.14.
-            let offset = (start.addr() - self.file.addr()) as libc::off_t;
+            let offset = (start as usize - self.file as usize) as libc::off_t;
             let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
             let done = session.with_path(layout::POOL_FILE, |path| {
                 let fd = libc::open(path.as_ptr(), flags);

@@ -175,13 +175,13 @@ impl Session {
     }
 
     pub fn field_u32(&self, offset: usize) -> &AtomicU32 {
-        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(4));
+        assert!((offset as u64) < control::BYTES && offset % 4 == 0);
         // SAFETY: within the mapped page, aligned.
         unsafe { AtomicU32::from_ptr(self.control.add(offset).cast()) }
     }
 
     pub fn field_u64(&self, offset: usize) -> &AtomicU64 {
-        assert!((offset as u64) < control::BYTES && offset.is_multiple_of(8));
+        assert!((offset as u64) < control::BYTES && offset % 8 == 0);
         // SAFETY: within the mapped page, aligned.
         unsafe { AtomicU64::from_ptr(self.control.add(offset).cast()) }
     }

@@ -68,14 +68,11 @@ impl Source for Supply {
         const OF_A_PAGE: u32 = 512;
         self.index = index;
         let has_table = self.memory.field_u32(ring::OFF_HAS_TABLE);
-        index == 0
-            || !index.is_multiple_of(OF_A_PAGE)
-            || has_table.load(Ordering::Acquire) != 0
-            || {
-                let at = ring::OFF_USES + 8 * index as usize;
-                let at = self.memory.head().wrapping_add(at);
-                self.pool.populate(self.session, at, 8)
-            }
+        index == 0 || index % OF_A_PAGE != 0 || has_table.load(Ordering::Acquire) != 0 || {
+            let at = ring::OFF_USES + 8 * index as usize;
+            let at = self.memory.head().wrapping_add(at);
+            self.pool.populate(self.session, at, 8)
+        }
     }
 
     fn wait(&mut self) -> bool {
@@ -94,7 +91,7 @@ impl Source for Supply {
         // SAFETY: a valid time; nanosleep is safe in signal handlers.
         unsafe { libc::nanosleep(&raw const pause, null_mut()) };
         self.waits = self.waits.wrapping_add(1);
-        if self.waits.is_multiple_of(LOOK_AFTER_WAITS) {
+        if self.waits % LOOK_AFTER_WAITS == 0 {
             look_for_recorder(self.session);
         }
         true

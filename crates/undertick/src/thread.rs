@@ -193,11 +193,15 @@ fn record_end(kind: Kind, event: u16, payload: u32, reading: Reading) {
     // SAFETY: as `record`.
     unsafe {
         let own = &raw mut (*thread).own;
-        if (*own).state() == state::READY
-            && let Some(session) = process::current()
-            // Points that are switched off must not read the clock: the difference is their cost.
-            && (reading != Reading::Waiting || session_switch::is_on_here(thread, session, event))
-        {
+        let session = match (*own).state() {
+            state::READY => process::current(),
+            _ => None,
+        };
+        // Points that are switched off must not read the clock: the difference is their cost.
+        let reads = |session| {
+            reading != Reading::Waiting || session_switch::is_on_here(thread, session, event)
+        };
+        if let Some(session) = session.filter(|session| reads(session)) {
             (*own).enter();
             let readings = read(session, reading);
             compiler_fence(Ordering::SeqCst);
@@ -230,9 +234,10 @@ pub fn record_wide(event: u16, value: u64) {
     THREAD.with(|thread| {
         // SAFETY: as `record`; the slow path looks at every state.
         unsafe {
-            if is_on(thread.get(), on, event)
-                && let Some(session) = process::session()
-            {
+            if !is_on(thread.get(), on, event) {
+                return;
+            }
+            if let Some(session) = process::session() {
                 let here = giving_up::stack_pointer();
                 record_slow(session, thread.get(), Job::Wide { event, value }, here);
             }

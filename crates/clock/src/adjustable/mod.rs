@@ -185,8 +185,10 @@ fn now_ns() -> io::Result<u64> {
 /// Returns the CPU time of a thread, by its own CPU clock.
 fn cpu_ns_of(thread: &JoinHandle<()>) -> Option<u64> {
     let mut id = 0;
+    // A number for some C libraries, an address for others.
+    let handle = thread.as_pthread_t() as libc::pthread_t;
     // SAFETY: the thread is not joined while the handle lives; `id` is a live local.
-    let got = unsafe { libc::pthread_getcpuclockid(thread.as_pthread_t(), &raw mut id) };
+    let got = unsafe { libc::pthread_getcpuclockid(handle, &raw mut id) };
     (got == 0).then(|| kernel::read_ns(id)).flatten()
 }
 
@@ -226,7 +228,7 @@ fn due(elapsed_ns: u64, tick_ns: u64, shown: u64) -> (u64, u64) {
 /// Sleeps until an absolute time of `CLOCK_MONOTONIC`, or until the word changes.
 fn wait_until(word: &AtomicU32, at_ns: u64) {
     let at = libc::timespec {
-        tv_sec: (at_ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (at_ns / 1_000_000_000) as i64,
         tv_nsec: (at_ns % 1_000_000_000) as libc::c_long,
     };
     // SAFETY: the kernel compares the live word and reads the live time; it

@@ -108,7 +108,7 @@ impl Position {
 /// Waits until the word differs from `is`, for about `at_most`.
 pub(crate) fn wait(word: &AtomicU32, is: u32, at_most: Duration) {
     let timeout = libc::timespec {
-        tv_sec: at_most.as_secs() as libc::time_t,
+        tv_sec: at_most.as_secs() as i64,
         tv_nsec: libc::c_long::from(at_most.subsec_nanos()),
     };
     // SAFETY: the word and the timeout live through the call.

@@ -62,17 +62,18 @@ pub(super) unsafe fn near<'a>(thread: *mut Thread, event: u16) -> &'a Cell {
 pub(super) fn count_down(cell: &Cell) -> bool {
     #[cfg(target_arch = "x86_64")]
     {
+        let is_due: u8;
         // SAFETY: changes the low half of `left`, which others only read.
         unsafe {
             core::arch::asm!(
                 "sub dword ptr [{left}], 1",
-                "js {due}",
+                "sets {is_due}",
                 left = in(reg) cell.left.as_ptr(),
-                due = label { return true },
+                is_due = out(reg_byte) is_due,
                 options(nostack)
             );
         }
-        false
+        is_due != 0
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
