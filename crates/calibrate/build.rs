@@ -2,7 +2,7 @@
 //! `undertick.h` like the programs it stands for.
 
 fn main() {
-    let header = "../../include";
+    let header = "include";
     for source in ["calibration.c", "calibration_functions.h", "dose.h"] {
         println!("cargo::rerun-if-changed=src/{source}");
     }

@@ -1,7 +1,7 @@
 //! Compiles the SQLite driver against the bundled SQLite and `undertick.h`.
 
 fn main() {
-    let header = "../../include";
+    let header = "include";
     println!("cargo::rerun-if-changed=src/sqlite_driver.c");
     println!("cargo::rerun-if-changed={header}/undertick.h");
     let sqlite =

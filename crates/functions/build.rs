@@ -1,7 +1,7 @@
 //! Compiles the library that is preloaded, so that `undertick` carries it.
 
 fn main() {
-    let header = "../../include";
+    let header = "include";
     let source = "src/undertick_functions.c";
     println!("cargo::rerun-if-changed={source}");
     println!("cargo::rerun-if-changed={header}/undertick.h");
@@ -15,6 +15,11 @@ fn main() {
         .flag("-fvisibility=hidden")
         // Two instructions to a thread's data instead of a call.
         .flag("-ftls-model=initial-exec");
+    // The programs are those of this system, also where `undertick` itself is static.
+    let of = |name| std::env::var(name).expect("Cargo says for what and on what");
+    if of("TARGET").ends_with("-musl") && !of("HOST").ends_with("-musl") {
+        build.target(&of("TARGET").replace("-musl", "-gnu"));
+    }
     let mut command = build.get_compiler().to_command();
     let library = format!("{out}/libundertick_functions.so");
     command

@@ -1,5 +1,6 @@
 //! Bundles the script of the page (`web/`) into `OUT_DIR/page.js`, with npm and esbuild.
-//! Without them the page is made without drawings, and the build says so.
+//! Without them the page is made without drawings, and the build says so. A published package has
+//! the bundle in it (`cargo xtask packages`).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,8 +10,15 @@ const FILES: [&str; 4] = ["package.json", "package-lock.json", ".npmrc", "build.
 
 fn main() {
     let variable = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
-    let web = variable("CARGO_MANIFEST_DIR").join("../../web");
+    let package = variable("CARGO_MANIFEST_DIR");
+    let (web, bundled) = (package.join("../../web"), package.join("assets/page.js"));
     let out = variable("OUT_DIR");
+    println!("cargo::rerun-if-changed=build.rs");
+    if !web.exists() {
+        std::fs::copy(&bundled, out.join("page.js"))
+            .expect("a package has the page's script: it is made by `cargo xtask packages`");
+        return;
+    }
     for file in FILES {
         println!("cargo::rerun-if-changed={}", web.join(file).display());
     }

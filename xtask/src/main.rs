@@ -10,6 +10,7 @@ mod levels;
 mod licences;
 mod lint;
 mod lttng;
+mod packages;
 mod page;
 mod python;
 mod run;
@@ -30,6 +31,9 @@ usage: cargo xtask COMMAND
   lint              format, clippy, documentation, licences, aarch64
   exchange          the part of test --all that has other tools' traces and readers
   book              the part of test that holds README and book to what they say
+  packages          the part of test --all that makes what users install, and installs it
+  release [--twice] what a version is published with, in target/packages/release; --twice builds the program
+                    twice, which must give the same bytes (ten minutes)
   first-steps       the README's first steps on a clean checkout, installation included (minutes)
   card [--long]     the part of test --all that has the event card in hardware; with --long ten million events
                     under each policy, the whole card's proofs, 200 runs of the lock (half an hour)
@@ -73,6 +77,9 @@ fn main() -> ExitCode {
         ["lint"] => lint::all(&mut 0),
         ["exchange"] => test::exchange_alone(),
         ["book"] => test::book_alone(),
+        ["release"] => packages::release::make(false),
+        ["release", "--twice"] => packages::release::make(true),
+        ["packages"] => test::packages_alone(),
         ["card"] => test::card_alone(false),
         ["card", "--long"] => test::card_alone(true),
         ["first-steps"] => book::first_steps(),

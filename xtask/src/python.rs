@@ -105,6 +105,22 @@ pub fn install(python: &str, is_isolated: bool) -> Result<(), String> {
     run(command(&words))
 }
 
+/// Makes the wheel for other systems than this one in a directory: of the oldest C library that the linker
+/// of Zig knows how to ask for, and for all versions of Python since the one in its name.
+pub fn wheel_for_others(dir: &str) -> Result<String, String> {
+    let python = with("ziglang>=0.15,<0.16", "ziglang")
+        .ok_or("Python's package ziglang cannot be installed")?;
+    let options = "--release --locked --zig --strip --compatibility manylinux_2_28";
+    let words = format!("{{}} -m maturin build --quiet {options} -m python/Cargo.toml -o {{}}");
+    run(line(&words, &[&python, dir]))?;
+    let wheels = output(command(&[
+        "sh",
+        "-ec",
+        &format!("cd '{dir}' && echo *.whl"),
+    ]))?;
+    Ok(wheels.trim().to_owned())
+}
+
 fn one_wheel(dir: &str) -> Result<String, String> {
     let files = std::fs::read_dir(dir).map_err(|e| format!("{dir}: {e}"))?;
     let wheels: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();

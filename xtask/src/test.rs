@@ -309,6 +309,12 @@ pub fn exchange_alone() -> Result<(), String> {
     alone(exchanges())
 }
 
+/// Only makes and tries the packages, with the program as it is built.
+pub fn packages_alone() -> Result<(), String> {
+    install::packages_and_tools();
+    alone(crate::packages::all())
+}
+
 /// Runs only the checks of the README and the book, on the existing build.
 pub fn book_alone() -> Result<(), String> {
     alone(crate::book::all())

@@ -8,7 +8,7 @@ use crate::Failure;
 use crate::options::Header;
 
 /// The repository's header of this version.
-const TEXT: &str = include_str!("../../../include/undertick.h");
+const TEXT: &str = include_str!("../include/undertick.h");
 
 pub fn run(arguments: &Header) -> Result<u8, Failure> {
     write(

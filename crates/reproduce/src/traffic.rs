@@ -41,12 +41,12 @@ pub fn scripts(run: Run, cpus: &[usize]) -> Vec<(String, String)> {
     };
     let mut all = vec![(
         ONE_CPU.to_owned(),
-        shorter(include_str!("../../../experiments/traffic-controller.toml")),
+        shorter(include_str!("scripts/traffic-controller.toml")),
     )];
     if cpus.len() > 1 {
         all.push((
             TWO_CPUS.to_owned(),
-            shorter(include_str!("../../../experiments/traffic-two-cpus.toml")),
+            shorter(include_str!("scripts/traffic-two-cpus.toml")),
         ));
     }
     let groups = ["wake", "notify", "events", "calls", "yield"].map(str::to_owned);

@@ -21,6 +21,9 @@ pub(super) fn packages_and_tools() {
         ("babeltrace2", &["babeltrace2"]),
         ("lttng", &["lttng-tools", "liblttng-ust-dev"]),
         ("perf", &["linux-perf"]),
+        ("cmake", &["cmake"]),
+        ("pkg-config", &["pkg-config"]),
+        ("mmdebstrap", &["mmdebstrap"]),
     ]
     .iter()
     .chain(&crate::card::PROGRAMS)

@@ -19,7 +19,7 @@ const READERS: &str = "readers";
 /// two.
 #[must_use]
 pub fn scripts_here(run: Run) -> Vec<(String, String)> {
-    let text = include_str!("../../../../experiments/rpc.toml");
+    let text = include_str!("../scripts/rpc.toml");
     let text = match run {
         Run::Full => text.to_owned(),
         Run::Quick => (text.replace("repetitions = 8", "repetitions = 5"))

@@ -22,7 +22,7 @@ pub const MACHINE: &str = "cmstar:staros";
 /// Messages and remote calls as a script for the simulated machine: 512 of each, as published.
 #[must_use]
 pub fn message_scripts(run: Run) -> Vec<(String, String)> {
-    let text = include_str!("../../../../experiments/cmstar-messages.toml");
+    let text = include_str!("../scripts/cmstar-messages.toml");
     let text = match run {
         Run::Full => (text.replace("passes = 60", "passes = 64"))
             .replace("repetitions = 4", "repetitions = 8"),
