@@ -63,7 +63,7 @@ usage: cargo xtask COMMAND
                     medians beside three busy loops (ten minutes)
   bench impossible  50 recordings of the demo beside 0 to 6 busy loops: figures that cannot be true
   bench reruns      do intervals of one run and of five hold what other runs give, six programs (fifteen minutes)
-  bench leaves      do the intervals of states hold what other runs give, six programs (ten minutes)
+  bench leaves      intervals of states: how narrow, and do they hold what fresh runs give (ten minutes)
   bench states      programs with one known cause: do states name it, 20 recordings of each (ten minutes)
   bench coverage    95 % intervals of known truths, 10000 repetitions each (about ten minutes)
   bench all         all of them (about fifteen minutes)";
@@ -102,6 +102,7 @@ fn main() -> ExitCode {
         ["__rust-recorder", threads, rounds, n] => {
             bench::recorder::rust_program(threads, rounds, n)
         }
+        ["__rust-service", requests] => bench::service::run(requests),
         ["__rust-sampled", rounds, n] => bench::sampled::rust_program(rounds, n),
         _ => Err(USAGE.to_owned()),
     };

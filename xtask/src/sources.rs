@@ -34,6 +34,12 @@ pub const REDIS: Package = Package {
     dir: "redis-7.0.15",
 };
 
+pub const SQLITE: Package = Package {
+    tarball: "pool/main/s/sqlite3/sqlite3_3.40.1.orig.tar.xz",
+    sha256: "aaa776260ab4dc976db34aa7891819484c8676b5b2783123ebc6301e2ca5d655",
+    dir: "sqlite3-3.40.1",
+};
+
 /// Path of the unpacked source, kept in `target`. The error says why there is none.
 pub fn unpacked(package: &Package) -> Result<String, String> {
     let dir = root().join("target/sources");

@@ -1,73 +1,122 @@
-//! How narrow are the intervals of states, and do they hold what other runs of the same program give?
+//! How narrow are the intervals of states, and do they hold what a fresh set of runs of the same program
+//! gives?
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::programs::{Program, programs, record};
-use super::{interval, report_json};
+use super::programs::{self, Program, record};
+use super::reruns::{OF_A_SET, report_of};
+use super::{report_json, sqlite};
 use crate::run::Scratch;
+use crate::sources::ZSTD;
+use crate::unedited;
 
-/// Paths with fewer calls are not looked at.
+/// Paths with fewer calls in a run are not looked at.
 const CALLS: f64 = 10_000.0;
 /// The widest half-width that is wanted, as a share of the median.
 const NARROW: f64 = 0.03;
 
-/// A state's median and its interval, ns.
+/// A median of a state, or of a path without states, and its interval, ns.
 struct Leaf {
     median: f64,
     interval: [f64; 2],
 }
 
-/// The leaves of one run by what they are.
+/// The leaves of one report by what they are.
 type Leaves = BTreeMap<String, Leaf>;
 
-/// Leaves of all runs of some programs.
+/// What came of the leaves of some programs.
 #[derive(Default)]
 struct Counted {
     leaves: usize,
     narrow: usize,
-    /// Pairs of runs that follow each other, and both have the state.
+    /// The same of single runs.
+    of_runs: usize,
+    narrow_of_runs: usize,
+    /// Pairs of sets that both have the leaf.
     pairs: usize,
     held: usize,
-    /// States that the next run does not have.
+    /// Leaves that another set does not have.
     alone: usize,
-    /// By how much medians of the next run differ, as a share.
+    /// Runs of other sets that have the leaf.
+    reruns: usize,
+    held_of_reruns: usize,
+    /// By how much medians of another set differ, as a share.
     apart: Vec<f64>,
-    /// The same of whole spans, for comparison.
-    spans: Vec<f64>,
 }
 
 pub fn measure(runs: usize) -> Result<(), String> {
     let scratch = Scratch::new("leaves")?;
     println!(
-        "{runs} runs of each program in turn; states of paths with {CALLS} calls or more, but for states by \
-         time, which are of one run"
+        "{runs} runs of each program in turn, in sets of {OF_A_SET} that follow each other; states of paths with \
+         {CALLS} calls in a run or more, or the path itself where it has none; not states by time, which \
+         are of one run"
     );
-    let programs = programs(&scratch)?;
-    let mut found: Vec<Vec<(Leaves, Value)>> = programs.iter().map(|_| Vec::new()).collect();
+    let mut cells = Vec::new();
+    for program in chosen(&scratch)? {
+        let set = scratch.path(program.name);
+        std::fs::create_dir(&set).map_err(|e| format!("{set}: {e}"))?;
+        cells.push((program, set));
+    }
     for run in 1..=runs {
-        for (program, found) in programs.iter().zip(&mut found) {
-            found.push(one(program, &scratch.path("t.ut"))?);
+        for (program, set) in &cells {
+            record(program, &[], &[], &format!("{set}/{run:04}.ut"))?;
         }
         eprintln!("run {run} of {runs}");
     }
     let mut all = Counted::default();
-    for (program, runs) in programs.iter().zip(&found) {
+    for (program, set) in &cells {
+        let names: Vec<String> = (1..=runs).map(|run| format!("{run:04}.ut")).collect();
+        let of_runs: Vec<Leaves> = (names.iter())
+            .map(|name| Ok(leaves(&report_json(&format!("{set}/{name}"), &[])?, 1.0)))
+            .collect::<Result<_, String>>()?;
+        let of_sets: Vec<Leaves> = (names.chunks_exact(OF_A_SET).enumerate())
+            .map(|(number, chosen)| Ok(leaves(&report_of(set, number, chosen)?, OF_A_SET as f64)))
+            .collect::<Result<_, String>>()?;
         let mut counted = Counted::default();
-        counted.add(runs);
+        counted.add(&of_sets, &of_runs);
         counted.say(program.name);
         all.merge(counted);
     }
     all.say("all");
-    println!("targets: half-widths of 3 % or less; 90 % of the medians of other runs");
+    println!("targets: half-widths of 3 % or less; 90 % of the medians of fresh sets");
     Ok(())
 }
 
-fn one(program: &Program, trace: &str) -> Result<(Leaves, Value), String> {
-    record(program, &[], &[], trace)?;
-    let report = report_json(trace, &[])?;
-    Ok((leaves(&report), report))
+/// The demo, SQLite by its own benchmark, zstd by its own, and a service in Rust.
+fn chosen(scratch: &Scratch) -> Result<Vec<Program>, String> {
+    let zlib = unedited::zlib()?;
+    let input = scratch.path("input");
+    unedited::input(&zlib, &input, 8)?;
+    let zstd = programs::instrumented(&ZSTD, "zstd-release", "programs/zstd")?;
+    let xtask = std::env::current_exe().map_err(|e| e.to_string())?;
+    let xtask = xtask.to_string_lossy().into_owned();
+    let undertick = super::undertick();
+    let sqlite = sqlite::benchmark(scratch)?;
+    let one = |name, functions: &str, command: &[&str]| Program {
+        name,
+        options: match functions {
+            "" => vec![],
+            filter => vec!["--functions".to_owned(), filter.to_owned()],
+        },
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
+        roots: &[],
+    };
+    Ok(vec![
+        one("demo", "", &[&undertick, "__demo-workload"]),
+        one(
+            "sqlite",
+            "^sqlite3_step$|^sqlite3_exec$|^sqlite3BtreeInsert$|^sqlite3VdbeSorterWrite$",
+            &[&sqlite, "--memdb", "--size", "40"],
+        ),
+        one(
+            "zstd",
+            "^ZSTD_compressBlock_|^ZSTD_entropyCompressSeqStore|^HUF_compress|^ZSTD_decompressBlock",
+            &[&zstd, "-q", "-b1", "-i2", &input],
+        ),
+        one("service", "", &[&xtask, "__rust-service", "300000"]),
+    ])
 }
 
 /// The names of a path, outermost first.
@@ -82,18 +131,25 @@ fn path_name(paths: &[Value], path: &Value) -> String {
     }
 }
 
-fn leaves(report: &Value) -> Leaves {
+/// The leaves of a report whose counts are sums of so many runs.
+fn leaves(report: &Value, runs: f64) -> Leaves {
     let empty = Vec::new();
     let paths = report["paths"].as_array().unwrap_or(&empty);
+    let mut with_states = Vec::new();
     let mut leaves = Leaves::new();
     for of in report["states"].as_array().unwrap_or(&empty) {
-        let Some(path) = of["path"].as_u64().and_then(|of| paths.get(of as usize)) else {
+        let Some(number) = of["path"].as_u64() else {
             continue;
         };
-        if path["calls"].as_f64().is_none_or(|calls| calls < CALLS) {
+        let states = of["states"].as_array().unwrap_or(&empty);
+        if states.is_empty() {
             continue;
         }
-        for state in of["states"].as_array().unwrap_or(&empty) {
+        with_states.push(number as usize);
+        if !is_called(&paths[number as usize], runs) {
+            continue;
+        }
+        for state in states {
             let conditions = state["conditions"].as_array().unwrap_or(&empty);
             if conditions.iter().any(|one| one["fact"] == "time") {
                 continue;
@@ -101,12 +157,26 @@ fn leaves(report: &Value) -> Leaves {
             if let Some(leaf) = leaf(&state["median"]) {
                 let mut what: Vec<String> = conditions.iter().map(condition).collect();
                 what.sort();
-                let name = format!("{} {}", path_name(paths, path), what.join(", "));
-                leaves.insert(name, leaf);
+                let path = path_name(paths, &paths[number as usize]);
+                leaves.insert(format!("{path} {}", what.join(", ")), leaf);
             }
         }
     }
+    for (number, path) in paths.iter().enumerate() {
+        if !is_called(path, runs) || with_states.contains(&number) {
+            continue;
+        }
+        if let Some(leaf) = leaf(&path["median"]) {
+            leaves.insert(path_name(paths, path), leaf);
+        }
+    }
     leaves
+}
+
+fn is_called(path: &Value, runs: f64) -> bool {
+    path["calls"]
+        .as_f64()
+        .is_some_and(|calls| calls >= CALLS * runs)
 }
 
 fn leaf(median: &Value) -> Option<Leaf> {
@@ -134,76 +204,88 @@ fn condition(one: &Value) -> String {
 }
 
 impl Counted {
-    fn add(&mut self, runs: &[(Leaves, Value)]) {
-        for leaf in runs.iter().flat_map(|(leaves, _)| leaves.values()) {
-            let half = (leaf.interval[1] - leaf.interval[0]) / 2.0;
-            self.leaves += 1;
-            self.narrow += usize::from(half <= NARROW * leaf.median);
-        }
-        for pair in runs.windows(2) {
-            let [(own, before), (next, after)] = pair else {
-                continue;
-            };
-            for (name, leaf) in own {
-                let Some(again) = next.get(name) else {
-                    self.alone += 1;
-                    continue;
-                };
-                let [low, high] = leaf.interval;
-                self.pairs += 1;
-                self.held += usize::from((low..=high).contains(&again.median));
-                self.apart.push((again.median / leaf.median - 1.0).abs());
+    fn add(&mut self, sets: &[Leaves], runs: &[Leaves]) {
+        (self.leaves, self.narrow) = widths(sets);
+        (self.of_runs, self.narrow_of_runs) = widths(runs);
+        for (number, own) in sets.iter().enumerate() {
+            let fresh = sets[..number].iter().chain(&sets[number + 1..]);
+            let medians = |of: &Leaves, name: &str| of.get(name).map(|leaf| leaf.median);
+            for fresh in fresh {
+                for (name, leaf) in own {
+                    let Some(again) = medians(fresh, name) else {
+                        self.alone += 1;
+                        continue;
+                    };
+                    self.pairs += 1;
+                    self.held += usize::from(leaf.holds(again));
+                    self.apart.push((again / leaf.median - 1.0).abs());
+                }
             }
-            self.spans.extend(spans_apart(before, after));
+            for (_, run) in (runs.iter().enumerate()).filter(|(run, _)| run / OF_A_SET != number) {
+                for (name, leaf) in own {
+                    if let Some(again) = medians(run, name) {
+                        self.reruns += 1;
+                        self.held_of_reruns += usize::from(leaf.holds(again));
+                    }
+                }
+            }
         }
     }
 
     fn merge(&mut self, other: Self) {
         self.leaves += other.leaves;
         self.narrow += other.narrow;
+        self.of_runs += other.of_runs;
+        self.narrow_of_runs += other.narrow_of_runs;
         self.pairs += other.pairs;
         self.held += other.held;
         self.alone += other.alone;
+        self.reruns += other.reruns;
+        self.held_of_reruns += other.held_of_reruns;
         self.apart.extend(other.apart);
-        self.spans.extend(other.spans);
     }
 
     fn say(&mut self, what: &str) {
         let share = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
-        let spans = format!("of whole spans, {}", apart(&mut self.spans));
-        if self.leaves == 0 {
-            return println!("{what}: no states of paths with as many calls; {spans}");
-        }
         println!(
-            "{what}: {:.1} % of {} half-widths <= 3 %; {:.1} % of {} medians of the next run held, {} states not \
-             there; of states, {}; {spans}",
+            "{what}: half-widths of sets <= 3 %: {:.1} % of {} leaves, of single runs {:.1} % of {}; medians of fresh \
+             sets held: {:.1} % of {}, {} leaves not there; of single runs of other sets: {:.1} % of {}; {}",
             share(self.narrow, self.leaves),
             self.leaves,
+            share(self.narrow_of_runs, self.of_runs),
+            self.of_runs,
             share(self.held, self.pairs),
             self.pairs,
             self.alone,
+            share(self.held_of_reruns, self.reruns),
+            self.reruns,
             apart(&mut self.apart),
         );
     }
 }
 
-/// By how much the medians of spans with enough calls differ between two runs, as shares.
-fn spans_apart(before: &Value, after: &Value) -> Vec<f64> {
-    let of = |report: &Value, name: &str| interval(report, name).ok()?["median"]["value"].as_f64();
-    let names = (super::intervals(before).iter())
-        .filter(|one| one["count"].as_f64().is_some_and(|count| count >= CALLS))
-        .filter_map(|one| one["name"].as_str());
-    names
-        .filter_map(|name| Some((of(after, name)? / of(before, name)? - 1.0).abs()))
-        .filter(|apart| apart.is_finite())
-        .collect()
+impl Leaf {
+    fn holds(&self, median: f64) -> bool {
+        let [low, high] = self.interval;
+        (low..=high).contains(&median)
+    }
 }
 
-/// By how much medians differ from one run to the next, in the middle.
+/// The numbers of leaves, and of those with a narrow interval.
+fn widths(all: &[Leaves]) -> (usize, usize) {
+    let leaves = || all.iter().flat_map(|leaves| leaves.values());
+    let is_narrow = |leaf: &&Leaf| {
+        let half = (leaf.interval[1] - leaf.interval[0]) / 2.0;
+        half <= NARROW * leaf.median
+    };
+    (leaves().count(), leaves().filter(is_narrow).count())
+}
+
+/// By how much medians differ from one set to another, in the middle.
 fn apart(shares: &mut [f64]) -> String {
     shares.sort_by(f64::total_cmp);
     match shares.get(shares.len() / 2) {
-        Some(middle) => format!("medians of runs apart by {:.1} %", 100.0 * middle),
-        None => "no medians of two runs".to_owned(),
+        Some(middle) => format!("medians of sets apart by {:.1} %", 100.0 * middle),
+        None => "no medians of two sets".to_owned(),
     }
 }

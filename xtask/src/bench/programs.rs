@@ -24,7 +24,7 @@ pub struct Program {
     pub options: Vec<String>,
     pub command: Vec<String>,
     /// Spans that cover all the work of its threads.
-    roots: &'static [&'static str],
+    pub(super) roots: &'static [&'static str],
 }
 
 pub fn measure() -> Result<(), String> {
@@ -111,7 +111,11 @@ pub fn programs(scratch: &Scratch) -> Result<Vec<Program>, String> {
 }
 
 /// The program of a package, compiled with hooks at its functions; kept in `target`.
-fn instrumented(package: &Package, target: &str, program: &str) -> Result<String, String> {
+pub(super) fn instrumented(
+    package: &Package,
+    target: &str,
+    program: &str,
+) -> Result<String, String> {
     let source = sources::unpacked(package)?;
     let made = format!("{source}/{program}");
     if !std::path::Path::new(&made).exists() {

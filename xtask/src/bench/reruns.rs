@@ -12,7 +12,7 @@ use super::{interval, intervals, report_json};
 use crate::run::Scratch;
 
 /// Number of runs in a set whose report is used.
-const OF_A_SET: usize = 5;
+pub(super) const OF_A_SET: usize = 5;
 
 /// Counts of intervals that hold a figure of runs they do not come from.
 #[derive(Default)]
@@ -148,7 +148,7 @@ fn held(set: &str, runs: usize) -> Result<Held, String> {
 }
 
 /// The report of some of the runs of a set.
-fn report_of(set: &str, number: usize, runs: &[String]) -> Result<Value, String> {
+pub(super) fn report_of(set: &str, number: usize, runs: &[String]) -> Result<Value, String> {
     let part = format!("{set}/part-{number}");
     std::fs::create_dir(&part).map_err(|e| format!("{part}: {e}"))?;
     for run in runs {
