@@ -237,34 +237,98 @@ fn no_cause_is_invented() {
     }
 }
 
-/// The number of a state whose samples have the neighbour or not.
-fn median_of(states: &States, neighbour: u32) -> Option<&undertick_units::Estimate> {
-    let state = (states.states.iter()).find(|state| {
-        matches!(&state.conditions[..], [Condition::Among { fact: NEIGHBOUR, kinds }] if kinds == &[neighbour])
-    })?;
-    state.median.as_ref()
+/// What came of the intervals of states whose truth is known.
+#[derive(Default)]
+struct Held {
+    /// Simulations without states.
+    without: u32,
+    held: u32,
+    all: u32,
+    /// States without an interval.
+    open: u32,
+    /// The sum of half-widths as shares of the truth.
+    width: f64,
+}
+
+/// Intervals of the states that one cause with two kinds makes, over so many simulations of 6000 samples.
+fn held(cause: Cause, noise: Noise, simulations: u64) -> Held {
+    let (its, factor) = match cause {
+        Cause::Neighbour => (NEIGHBOUR, 2.0),
+        Cause::Caller => (CALLER, 2.0),
+        Cause::First => (FIRST, 6.0),
+        other => unreachable!("{other:?} has no two kinds"),
+    };
+    // Of the tail, 2 in 100 lie above all others: the median is the 50/98 quantile of those.
+    let middle = match noise {
+        Noise::Tail => 1000.0 * (0.2_f64 * 0.025_580_6).exp(),
+        _ => 1000.0,
+    };
+    let mut counted = Held::default();
+    for seed in 0..simulations {
+        let found = simulated(5000 + seed, 6000, cause, noise).states();
+        let Some(found) = found else {
+            counted.without += 1;
+            continue;
+        };
+        for state in &found.states {
+            let kind = state.conditions.iter().find_map(|one| match one {
+                Condition::Among { fact, kinds } if *fact == its => Some(kinds[0]),
+                _ => None,
+            });
+            // What was split further by time is a stretch of this run, of which no truth is known.
+            if state.conditions.len() != 1 {
+                continue;
+            }
+            let truth = middle * if kind == Some(1) { factor } else { 1.0 };
+            let interval = state.median.as_ref().map(|median| &median.interval);
+            let (Some(lo), Some(hi)) = (
+                interval.and_then(|interval| interval.lo),
+                interval.and_then(|interval| interval.hi),
+            ) else {
+                counted.open += 1;
+                continue;
+            };
+            counted.all += 1;
+            counted.held += u32::from((lo..=hi).contains(&truth));
+            counted.width += (hi - lo) / 2.0 / truth;
+        }
+    }
+    counted
 }
 
 #[test]
 fn intervals_of_states_hold_the_truth() {
-    let (mut held, mut all, mut width) = (0_u32, 0_u32, 0.0);
-    for seed in 0..400 {
-        let found = simulated(5000 + seed, 6000, Cause::Neighbour, Noise::LogNormal).states();
-        let found = found.expect("a neighbour that doubles the time");
-        for (neighbour, truth) in [(0, 1000.0), (1, 2000.0)] {
-            let median = median_of(&found, neighbour).expect("one state for each");
-            all += 1;
-            let interval = &median.interval;
-            let holds = interval.lo.is_some_and(|lo| lo <= truth)
-                && interval.hi.is_some_and(|hi| truth <= hi);
-            held += u32::from(holds);
-            width += median.interval.half_width().unwrap() / truth;
+    let found = held(Cause::Neighbour, Noise::LogNormal, 400);
+    // 95 % of 800, at 1 in 10^6 on either side.
+    assert_eq!((found.all, found.open, found.without), (800, 0, 0));
+    assert!((727..=788).contains(&found.held), "{}", found.held);
+    let width = found.width / f64::from(found.all);
+    assert!(width < 0.03, "{width}");
+    // Neighbours that are alike for 200 samples, of 6000: some 15 independent values. 93 % of those that
+    // are given (`prints_coverage`), at 1 in 10^6.
+    let found = held(Cause::Caller, Noise::Wandering, 400);
+    assert!(found.all > 600, "{}", found.all);
+    let share = f64::from(found.held) / f64::from(found.all);
+    assert!(share > 0.88, "{share}");
+}
+
+/// For the book: the share of intervals that hold the truth.
+#[test]
+#[ignore = "prints a table"]
+fn prints_coverage() {
+    for cause in [Cause::Neighbour, Cause::Caller, Cause::First] {
+        for noise in NOISES {
+            let found = held(cause, noise, 2000);
+            println!(
+                "{cause:?} {noise:?}: {:.2} % of {}, {} not given, half-width {:.2} %; {} without states",
+                100.0 * f64::from(found.held) / f64::from(found.all),
+                found.all,
+                found.open,
+                100.0 * found.width / f64::from(found.all),
+                found.without
+            );
         }
     }
-    // 95 % of 800, at 1 in 10^6 on either side.
-    assert_eq!(all, 800);
-    assert!((727..=788).contains(&held), "{held} of {all}");
-    assert!(width / f64::from(all) < 0.03, "{}", width / f64::from(all));
 }
 
 #[test]

@@ -15,10 +15,14 @@ const NAME_COLUMNS: usize = 30;
 /// What is known of the calls of `path`, in a sentence.
 pub(crate) fn sentence(path: &str, states: &PathStates) -> String {
     let median = |state: &StateReport| match &state.median {
-        Some(median) => {
-            let half_ns = median.interval.half_width().unwrap_or(0.0);
-            figures::duration_within(median.value, half_ns)
-        }
+        Some(median) => match median.interval.half_width() {
+            Some(half_ns) => figures::duration_within(median.value, half_ns),
+            // Of what no interval is known, two digits.
+            None => format!(
+                "about {}",
+                figures::duration_within(median.value, median.value)
+            ),
+        },
         None => "an unknown time".to_owned(),
     };
     let is_pair = complementary(&states.states);

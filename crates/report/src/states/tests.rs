@@ -113,6 +113,22 @@ fn times_and_numbers_have_their_bounds() {
 }
 
 #[test]
+fn a_median_without_an_interval_has_two_digits() {
+    let with = |is| StateCondition {
+        is: Some(is),
+        ..condition(StateFact::With, "flush")
+    };
+    let mut open = state(0.98, 1163.4, vec![with(false)]);
+    let median = open.median.as_mut().expect("given");
+    median.interval = Interval { lo: None, hi: None };
+    let text = told(vec![open, state(0.02, 5560.0, vec![with(true)])]);
+    assert!(
+        text.starts_with("\"lookup/step\" takes about 1.2 us without \"flush\""),
+        "{text}"
+    );
+}
+
+#[test]
 fn names_are_shortened_cleaned_and_counted() {
     let among = |fact, words: &[&str]| StateCondition {
         among: words.iter().map(|&word| word.to_owned()).collect(),
