@@ -16,9 +16,9 @@ fn main() {
         // Two instructions to a thread's data instead of a call.
         .flag("-ftls-model=initial-exec");
     // The programs are those of this system, also where `undertick` itself is static.
-    let of = |name| std::env::var(name).expect("Cargo says for what and on what");
-    if of("TARGET").ends_with("-musl") && !of("HOST").ends_with("-musl") {
-        build.target(&of("TARGET").replace("-musl", "-gnu"));
+    let variable = |name| std::env::var(name).expect("Cargo says for what and on what");
+    if variable("TARGET").ends_with("-musl") && !variable("HOST").ends_with("-musl") {
+        build.target(&variable("TARGET").replace("-musl", "-gnu"));
     }
     let mut command = build.get_compiler().to_command();
     let library = format!("{out}/libundertick_functions.so");

@@ -1,4 +1,4 @@
-//! Lints: format, clippy, documentation, licences, levels of crates, dependency cycles of modules,
+//! Lints: format, clippy, documentation, levels of crates, dependency cycles of modules,
 //! lengths of files, other targets.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::run::{self, command, exists, line, output};
-use crate::{cycles, levels, licences, page};
+use crate::{cycles, levels, page};
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -24,7 +24,6 @@ pub fn all(skipped: &mut u64) -> Result<(), String> {
     doc.env("RUSTDOCFLAGS", "-D warnings");
     run::run(doc)?;
     let metadata = metadata()?;
-    licences::check(&metadata)?;
     levels::check(&metadata)?;
     cycles::check()?;
     short_files()?;
@@ -102,7 +101,10 @@ fn short_files() -> Result<(), String> {
     ];
     let listed = output(command(&[&["git", "ls-files"][..], &kinds].concat()))?;
     let mut long = Vec::new();
-    for name in listed.lines().filter(|name| *name != "include/undertick.h") {
+    for name in listed
+        .lines()
+        .filter(|name| !name.ends_with("include/undertick.h"))
+    {
         // A file that was removed is listed until the next commit.
         let lines =
             std::fs::read_to_string(run::root().join(name)).map_or(0, |text| text.lines().count());
@@ -120,7 +122,7 @@ fn short_files() -> Result<(), String> {
 }
 
 /// What cargo knows of all packages of the lock file.
-fn metadata() -> Result<Value, String> {
+pub fn metadata() -> Result<Value, String> {
     let words = ["cargo", "metadata", "--format-version", "1", "--locked"];
     serde_json::from_str(&output(command(&words))?).map_err(|e| e.to_string())
 }

@@ -31,9 +31,10 @@ usage: cargo xtask COMMAND
   lint              format, clippy, documentation, licences, aarch64
   exchange          the part of test --all that has other tools' traces and readers
   book              the part of test that holds README and book to what they say
-  packages          the part of test --all that makes what users install, and installs it
-  release [--twice] what a version is published with, in target/packages/release; --twice builds the program
-                    twice, which must give the same bytes (ten minutes)
+  packages          the part of test --all that makes what users install, and uses it
+  release [--draft] [--twice]  checks the last commit and makes the files of a release, in target/packages/release;
+                    --draft: without the checks; --twice: the static program twice, which must be equal
+  release --publish  publishes the crates
   first-steps       the README's first steps on a clean checkout, installation included (minutes)
   card [--long]     the part of test --all that has the event card in hardware; with --long ten million events
                     under each policy, the whole card's proofs, 200 runs of the lock (half an hour)
@@ -77,8 +78,15 @@ fn main() -> ExitCode {
         ["lint"] => lint::all(&mut 0),
         ["exchange"] => test::exchange_alone(),
         ["book"] => test::book_alone(),
-        ["release"] => packages::release::make(false),
-        ["release", "--twice"] => packages::release::make(true),
+        ["release", "--publish"] => packages::release::publish(),
+        ["release", ref options @ ..]
+            if options
+                .iter()
+                .all(|option| ["--draft", "--twice"].contains(option)) =>
+        {
+            let has = |option| options.contains(&option);
+            packages::release::make(has("--draft"), has("--twice"))
+        }
         ["packages"] => test::packages_alone(),
         ["card"] => test::card_alone(false),
         ["card", "--long"] => test::card_alone(true),

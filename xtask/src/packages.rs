@@ -17,23 +17,39 @@ const DIR: &str = "target/packages";
 /// Makes the packages and tries each as its users do.
 pub fn all() -> Vec<Step> {
     let step = |what, result| Step { what, result };
-    let made = crates::made();
-    let mut steps = match &made {
-        Ok(()) => vec![
-            step("the oldest compiler", crates::by_the_oldest_compiler()),
-            step("crates from their packages", crates::build()),
+    let mut steps = match crates::made() {
+        Ok(Outcome::Said(_)) => vec![
+            step("MSRV of the linked crates", crates::by_the_msrv()),
+            step("crates from their tarballs", crates::build()),
         ],
-        Err(error) => vec![step("crates as packages", Err(error.clone()))],
+        other => vec![step("crates as tarballs", other)],
     };
-    let installed = installed();
-    if let Err(error) = &installed {
-        steps.push(step("what the packages install", Err(error.clone())));
-        return steps;
+    steps.push(step("dependencies", dependencies()));
+    match lacks("cmake").map_or_else(installed, Ok) {
+        Ok(Outcome::Said(_)) => {}
+        other => {
+            steps.push(step("what the packages install", other));
+            return steps;
+        }
     }
     steps.push(step("Debian package", debian::in_a_bare_system()));
-    steps.push(step("CMake and pkg-config", header::found()));
+    steps.push(step("CMake package", header::by_cmake()));
+    steps.push(step("pkg-config", header::by_pkg_config()));
     steps.push(step("Conan package", header::by_conan()));
     steps
+}
+
+/// Holds the dependencies to `deny.toml`.
+fn dependencies() -> Result<Outcome, String> {
+    let Some(deny) = tool("cargo-deny", "0.20.2", "", &["--version"]) else {
+        return Ok(Outcome::Skipped(
+            "cargo-deny cannot be installed here".to_owned(),
+        ));
+    };
+    run(line("{} --offline check bans licenses sources", &[&deny]))?;
+    Ok(Outcome::Said(
+        "licences, sources and versions are as deny.toml has them".to_owned(),
+    ))
 }
 
 fn dir() -> PathBuf {
@@ -72,8 +88,8 @@ fn version() -> Result<String, String> {
 }
 
 /// Puts all that a package installs beside the program into `target/packages/installed`: the header
-/// with the files by which it is found, manual pages and completions.
-fn installed() -> Result<(), String> {
+/// with the files by which it is found, manual pages, completions, licences.
+fn installed() -> Result<Outcome, String> {
     let prefix = fresh("installed")?;
     let build = text(&fresh("cmake")?);
     run(line("cmake -S . -B {} --log-level=WARNING", &[&build]))?;
@@ -85,29 +101,31 @@ fn installed() -> Result<(), String> {
     let undertick = undertick();
     let man = text(&share.join("man/man1"));
     run(line("{} man --quiet --dir {}", &[&undertick, &man]))?;
-    let doc = share.join("doc/undertick");
-    std::fs::create_dir_all(&doc).map_err(|e| format!("{}: {e}", doc.display()))?;
-    write(&doc.join("LICENCES-OF-OTHERS"), &licences::notices()?)?;
-    for (shell, file) in [
-        ("bash", "bash-completion/completions/undertick"),
-        ("zsh", "zsh/vendor-completions/_undertick"),
-        ("fish", "fish/vendor_completions.d/undertick.fish"),
+    let completions = |shell| output(line("{} completions {}", &[&undertick, shell]));
+    for (file, contents) in [
+        ("doc/undertick/LICENCES-OF-OTHERS", licences::notices()?),
+        (
+            "bash-completion/completions/undertick",
+            completions("bash")?,
+        ),
+        ("zsh/vendor-completions/_undertick", completions("zsh")?),
+        (
+            "fish/vendor_completions.d/undertick.fish",
+            completions("fish")?,
+        ),
     ] {
         let file = share.join(file);
         let parent = file.parent().unwrap_or(&share);
         std::fs::create_dir_all(parent).map_err(|e| format!("{}: {e}", parent.display()))?;
-        write(
-            &file,
-            &output(line("{} completions {}", &[&undertick, shell]))?,
-        )?;
+        write(&file, &contents)?;
     }
-    Ok(())
+    Ok(Outcome::Said(text(&prefix)))
 }
 
-/// A tool of crates.io: the one that is installed here, else one in `target/tools`, where it is installed;
-/// `None` if it cannot be.
-fn tool(name: &str, version: &str, options: &str) -> Option<String> {
-    let is_there = |program: &str| exists(&[program, "--version"]);
+/// A tool of crates.io: the one that is installed here, else one in `target/tools`, where this version is
+/// installed; `None` if it cannot be. `words` only look whether it runs.
+fn tool(name: &str, version: &str, options: &str, words: &[&str]) -> Option<String> {
+    let is_there = |program: &str| exists(&[&[program][..], words].concat());
     if is_there(name) {
         return Some(name.to_owned());
     }
@@ -121,7 +139,7 @@ fn tool(name: &str, version: &str, options: &str) -> Option<String> {
     is_there(&program).then_some(program)
 }
 
-/// Skips a step where a program cannot be run.
+/// The skip of a step where a program cannot be run.
 fn lacks(program: &str) -> Option<Outcome> {
     let why = || Outcome::Skipped(format!("no {program} here"));
     (!exists(&[program, "--version"])).then(why)

@@ -105,20 +105,12 @@ pub fn install(python: &str, is_isolated: bool) -> Result<(), String> {
     run(command(&words))
 }
 
-/// Makes the wheel for other systems than this one in a directory: of the oldest C library that the linker
-/// of Zig knows how to ask for, and for all versions of Python since the one in its name.
-pub fn wheel_for_others(dir: &str) -> Result<String, String> {
-    let python = with("ziglang>=0.15,<0.16", "ziglang")
-        .ok_or("Python's package ziglang cannot be installed")?;
-    let options = "--release --locked --zig --strip --compatibility manylinux_2_28";
-    let words = format!("{{}} -m maturin build --quiet {options} -m python/Cargo.toml -o {{}}");
-    run(line(&words, &[&python, dir]))?;
-    let wheels = output(command(&[
-        "sh",
-        "-ec",
-        &format!("cd '{dir}' && echo *.whl"),
-    ]))?;
-    Ok(wheels.trim().to_owned())
+/// Makes the wheel for other systems in a directory; its name says from which C library and which version of
+/// Python on it works, as maturin finds by the symbols that it needs.
+pub fn portable_wheel(python: &str, dir: &str) -> Result<String, String> {
+    let words = "{} -m maturin build --quiet --release --locked --strip -m python/Cargo.toml -o {}";
+    run(line(words, &[python, dir]))?;
+    one_wheel(dir)
 }
 
 fn one_wheel(dir: &str) -> Result<String, String> {

@@ -194,6 +194,7 @@ pub fn of(tier: Tier) -> Result<(), String> {
             // An error says that no test will draw them.
             let _ = pages.recv();
             outside_readers(count);
+            steps(count, crate::packages::all());
         }
         steps(count, crate::book::all());
     })];
@@ -312,6 +313,7 @@ pub fn exchange_alone() -> Result<(), String> {
 /// Only makes and tries the packages, with the program as it is built.
 pub fn packages_alone() -> Result<(), String> {
     install::packages_and_tools();
+    crate::run::build_workspace()?;
     alone(crate::packages::all())
 }
 

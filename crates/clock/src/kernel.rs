@@ -21,7 +21,7 @@ pub(crate) fn read_ns(id: libc::clockid_t) -> Option<u64> {
 /// Converts seconds and nanoseconds to one count; exact up to the year 2554.
 #[allow(clippy::unnecessary_cast, reason = "the field types differ by target")]
 fn ns_from_parts(seconds: i64, ns: libc::c_long) -> Option<u64> {
-    u64::try_from(seconds as i64)
+    u64::try_from(seconds)
         .ok()?
         .checked_mul(1_000_000_000)?
         .checked_add(u64::try_from(ns as i64).ok()?)

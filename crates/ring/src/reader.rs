@@ -177,7 +177,7 @@ impl<M: Memory> Reader<M> {
 
     /// As [`Self::release`], but the writer is not informed: for readers that only inspect the
     /// ring, and for those that must first store the copy safely.
-    pub fn pass(&mut self, chunk: &Chunk, continuations: u32) {
+    pub const fn pass(&mut self, chunk: &Chunk, continuations: u32) {
         self.position = chunk.position + chunk.bytes;
         self.continuations = self.continuations.wrapping_add(continuations);
     }

@@ -163,16 +163,16 @@ fn tasks() -> (u64, usize) {
 }
 
 /// Tasks are polled without being woken.
-struct Nobody;
+struct NoopWake;
 
-impl Wake for Nobody {
+impl Wake for NoopWake {
     fn wake(self: Arc<Self>) {}
 }
 
 /// Polls each task that comes, once, and hands it to the other thread. All tasks are polled equally
 /// often, so each thread gets half of their polls.
 fn hand_on(from: &Receiver<Task>, to: &Sender<Task>) {
-    let waker = Waker::from(Arc::new(Nobody));
+    let waker = Waker::from(Arc::new(NoopWake));
     let mut context = Context::from_waker(&waker);
     for _ in 0..TASKS as u32 * POLLS / 2 {
         let mut task = from.recv().unwrap();

@@ -251,6 +251,7 @@ fn registry() -> Option<&'static Registry> {
     unsafe {
         let at = libc::mmap(there, PAGE_BYTES, READ_WRITE, flags, -1, 0);
         if at == there {
+            let _ = at as usize; // its address is used by `registry_there`
             let registry = registry_there();
             registry.pid.store(pid, Ordering::Relaxed);
             registry.magic.store(REGISTRY_MAGIC, Ordering::Release);

@@ -75,7 +75,9 @@ pub(crate) fn table() -> Option<&'static Table> {
             if *libc::__errno_location() != libc::EEXIST || !is_readable(there) {
                 return None;
             }
-        } else if at != there {
+        } else if at == there {
+            let _ = at as usize; // its address is used below
+        } else {
             libc::munmap(at, size_of::<Table>()); // kernels before 4.17: somewhere else
             return None;
         }

@@ -131,22 +131,24 @@ fn path_name(paths: &[Value], path: &Value) -> String {
     }
 }
 
-/// The leaves of a report whose counts are sums of so many runs.
+/// The leaves of a report whose counts are sums of `runs` runs.
 fn leaves(report: &Value, runs: f64) -> Leaves {
     let empty = Vec::new();
     let paths = report["paths"].as_array().unwrap_or(&empty);
     let mut with_states = Vec::new();
     let mut leaves = Leaves::new();
     for of in report["states"].as_array().unwrap_or(&empty) {
-        let Some(number) = of["path"].as_u64() else {
+        let number = of["path"].as_u64().map(|number| number as usize);
+        let Some((number, path)) = number.and_then(|number| Some((number, paths.get(number)?)))
+        else {
             continue;
         };
         let states = of["states"].as_array().unwrap_or(&empty);
         if states.is_empty() {
             continue;
         }
-        with_states.push(number as usize);
-        if !is_called(&paths[number as usize], runs) {
+        with_states.push(number);
+        if !is_called(path, runs) {
             continue;
         }
         for state in states {
@@ -157,8 +159,8 @@ fn leaves(report: &Value, runs: f64) -> Leaves {
             if let Some(leaf) = leaf(&state["median"]) {
                 let mut what: Vec<String> = conditions.iter().map(condition).collect();
                 what.sort();
-                let path = path_name(paths, &paths[number as usize]);
-                leaves.insert(format!("{path} {}", what.join(", ")), leaf);
+                let name = path_name(paths, path);
+                leaves.insert(format!("{name} {}", what.join(", ")), leaf);
             }
         }
     }

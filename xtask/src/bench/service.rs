@@ -12,7 +12,7 @@ const KEYS: u64 = 50_000;
 pub fn run(requests: &str) -> Result<(), String> {
     let requests: u64 = requests
         .parse()
-        .map_err(|_| format!("{requests}: how many requests?"))?;
+        .map_err(|_| format!("__rust-service {requests}: give a number of requests"))?;
     let key = |number: u64| format!("key-{:06}", number % KEYS);
     let mut known: BTreeMap<String, u64> = (0..KEYS).map(|number| (key(number), number)).collect();
     let mut random: u64 = 1;

@@ -1,14 +1,12 @@
 //! SQLite's own benchmark, compiled with hooks at its functions.
 
-use serde_json::Value;
-
-use crate::run::{Scratch, command, line, output, run};
+use crate::lint;
+use crate::run::{Scratch, command, run};
 use crate::sources::{self, SQLITE};
 
 /// Compiles it with the SQLite that the demo has; returns its path.
 pub fn benchmark(scratch: &Scratch) -> Result<String, String> {
-    let metadata = output(line("cargo metadata --locked --format-version 1", &[]))?;
-    let metadata: Value = serde_json::from_str(&metadata).map_err(|e| e.to_string())?;
+    let metadata = lint::metadata()?;
     let manifest = (metadata["packages"].as_array().into_iter().flatten())
         .find(|package| package["name"] == "libsqlite3-sys")
         .and_then(|package| package["manifest_path"].as_str())

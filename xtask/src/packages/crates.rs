@@ -2,30 +2,38 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{dir, fresh, lacks, text, write};
+use serde_json::Value;
+
+use super::{dir, fresh, text, version, write};
 use crate::exchange::Outcome;
-use crate::run::{command, exists, line, output, root, run};
+use crate::run::{exists, line, output, root, run};
 
 /// What programs link.
 const LINKED: [&str; 3] = ["undertick-ring", "undertick", "undertick-tracing"];
 /// The page's script, in the package of `undertick-report` alone.
 const SCRIPT: &str = "crates/report/assets/page.js";
 
-/// The page's script while packages are made; it is in no commit.
-struct Script(PathBuf);
+/// The page's script in the package of `undertick-report`, as long as this lives: git ignores it.
+pub struct Script(PathBuf);
 
 impl Script {
-    fn bundled() -> Result<Self, String> {
+    /// Takes the one that the last build bundled.
+    pub fn of_the_build() -> Result<Option<Self>, String> {
+        let words = "cargo build --release --locked --message-format json -p undertick-report";
+        let said = output(line(words, &[]))?;
+        let is_ours = |message: &Value| {
+            let package = message["package_id"].as_str().unwrap_or_default();
+            message["reason"] == "build-script-executed" && package.contains("undertick-report")
+        };
+        let bundled = (said.lines())
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .find(is_ours)
+            .and_then(|message| Some(format!("{}/page.js", message["out_dir"].as_str()?)))
+            .ok_or("cargo names no output of the build script of undertick-report")?;
         let script = Self(root().join(SCRIPT));
-        for words in [
-            &["npm", "ci", "--prefer-offline", "--loglevel=error"][..],
-            &["node", "build.mjs", &text(&script.0)],
-        ] {
-            let mut command = command(words);
-            command.current_dir(root().join("web"));
-            run(command)?;
-        }
-        Ok(script)
+        let bytes = std::fs::copy(&bundled, &script.0).map_err(|e| format!("{bundled}: {e}"))?;
+        // Without npm it is empty.
+        Ok((bytes > 0).then_some(script))
     }
 }
 
@@ -35,38 +43,62 @@ impl Drop for Script {
     }
 }
 
-/// Makes the tarballs of all crates, in `target/packages/package`, and unpacks them beside it.
-pub fn made() -> Result<(), String> {
-    if lacks("npm").is_some() {
-        return Err("the page's script cannot be bundled without npm".to_owned());
-    }
+/// Makes the tarballs of all crates, in `target/packages/package`, and unpacks them in
+/// `target/packages/crates`.
+pub fn made() -> Result<Outcome, String> {
     let tarballs = fresh("package")?;
-    let script = Script::bundled()?;
-    run(line(
-        "cargo package --quiet --workspace --exclude xtask --exclude undertick-python --no-verify --allow-dirty \
-         --target-dir {}",
-        &[&text(&dir())],
-    ))?;
-    drop(script);
+    let Some(_script) = Script::of_the_build()? else {
+        let why =
+            "the program was built without the page's script: it needs npm and Node.js 18 or later";
+        return Ok(Outcome::Skipped(why.to_owned()));
+    };
+    let package = "cargo package --quiet --workspace --exclude xtask --exclude undertick-python --no-verify \
+                   --allow-dirty --target-dir {}";
+    or_online(package, &[&text(&dir())], &root())?;
     let unpacked = text(&fresh("crates")?);
     for tarball in entries(&tarballs)? {
         if tarball.extension().is_some_and(|of| of == "crate") {
-            run(line("tar -xzf {} -C {}", &[&text(&tarball), &unpacked]))?;
+            // With today's date: Cargo's tarballs have one of 2006, by which nothing has changed.
+            run(line("tar -xmzf {} -C {}", &[&text(&tarball), &unpacked]))?;
         }
     }
-    Ok(())
+    Ok(Outcome::Said(unpacked))
+}
+
+/// Publishes the crates, for which cargo must be logged in.
+pub fn publish() -> Result<(), String> {
+    let Some(_script) = Script::of_the_build()? else {
+        return Err(
+            "no page's script: install npm and Node.js 18 or later, and build again".to_owned(),
+        );
+    };
+    let publish = "cargo publish --locked --workspace --exclude xtask --exclude undertick-python";
+    run(line(publish, &[]))
+}
+
+/// Runs a command of cargo without a network, and with it if that fails.
+fn or_online(words: &str, values: &[&str], dir: &Path) -> Result<(), String> {
+    let within = |words: &str| {
+        let mut command = line(words, values);
+        command.current_dir(dir);
+        run(command)
+    };
+    within(&format!("{words} --offline")).or_else(|_| within(words))
 }
 
 /// Builds the program from the tarballs alone, without npm.
 pub fn build() -> Result<Outcome, String> {
     let unpacked = dir().join("crates");
-    let names: Vec<String> = (entries(&unpacked)?.iter())
-        .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
-        .filter(|name| name.starts_with("undertick"))
+    let packages = entries(&unpacked)?;
+    let names: Vec<&str> = (packages.iter())
+        .filter(|path| path.join("Cargo.toml").is_file())
+        .filter_map(|path| path.file_name()?.to_str())
         .collect();
     let own = std::fs::read_to_string(root().join("Cargo.toml")).map_err(|e| e.to_string())?;
-    let (_, profiles) = (own.split_once("[profile.release]")).ok_or("Cargo.toml has no profile")?;
-    let manifest = format!("{}\n[profile.release]{profiles}", workspace(&names, "3"));
+    let (_, profiles) = own
+        .split_once("[profile.release]")
+        .ok_or("Cargo.toml: no [profile.release]")?;
+    let manifest = format!("{}\n[profile.release]{profiles}", workspace(&names)?);
     write(&unpacked.join("Cargo.toml"), &manifest)?;
     std::fs::copy(root().join("Cargo.lock"), unpacked.join("Cargo.lock"))
         .map_err(|e| e.to_string())?;
@@ -75,7 +107,6 @@ pub fn build() -> Result<Outcome, String> {
     // The crates of others are compiled once for these and for the repository's.
     build.env("CARGO_BUILD_BUILD_DIR", root().join("target"));
     build.env("CARGO_TARGET_DIR", dir().join("built"));
-    build.env("UNDERTICK_NO_NODE", "1");
     run(build)?;
     let program = text(&dir().join("built/release/undertick"));
     let header = fresh("header")?;
@@ -91,41 +122,39 @@ pub fn build() -> Result<Outcome, String> {
     )))
 }
 
-/// Compiles what programs link by the oldest compiler that its manifests name.
-pub fn by_the_oldest_compiler() -> Result<Outcome, String> {
-    let oldest = fresh("oldest")?;
-    let mut names = Vec::new();
-    for package in entries(&dir().join("crates"))? {
-        let name = package.file_name().unwrap_or_default().to_string_lossy();
-        let (of, _) = name.rsplit_once('-').unwrap_or((&name, ""));
-        if LINKED.contains(&of) {
-            run(line("cp -r {} {}", &[&text(&package), &text(&oldest)]))?;
-            names.push(name.into_owned());
-        }
+/// Compiles what programs link by the oldest compiler that their manifests allow.
+pub fn by_the_msrv() -> Result<Outcome, String> {
+    let place = fresh("msrv")?;
+    let names = LINKED.map(|name| Ok::<_, String>(format!("{name}-{}", version()?)));
+    let names: Vec<String> = names.into_iter().collect::<Result<_, _>>()?;
+    let mut versions = Vec::new();
+    for name in &names {
+        run(line(
+            "cp -r {} {}",
+            &[&text(&dir().join("crates").join(name)), &text(&place)],
+        ))?;
+        versions.push(compiler_of(&place.join(name).join("Cargo.toml"))?);
     }
-    let mut versions: Vec<String> = (names.iter())
-        .map(|name| compiler_of(&oldest.join(name).join("Cargo.toml")))
-        .collect::<Result<_, _>>()?;
     versions.dedup();
     let [version] = versions.as_slice() else {
-        return Err(format!("{LINKED:?} need different compilers: {versions:?}"));
+        return Err(format!("{LINKED:?} have different MSRVs: {versions:?}"));
     };
     let toolchain = format!("{version}.0");
     let is_there = ["rustup", "run", &toolchain, "rustc", "--version"];
     let install = "rustup toolchain install --profile minimal {}";
     if !exists(&is_there) && run(line(install, &[&toolchain])).is_err() {
-        return Ok(Outcome::Skipped(format!("no Rust {toolchain} here")));
+        let why = format!("no Rust {toolchain}: rustup toolchain install {toolchain}");
+        return Ok(Outcome::Skipped(why));
     }
-    write(&oldest.join("Cargo.toml"), &workspace(&names, "2"))?;
-    let within = |mut command: std::process::Command| {
-        command.current_dir(&oldest);
-        // Of the others' crates those that this compiler can compile.
-        command.env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback");
-        run(command)
-    };
-    within(line("cargo generate-lockfile --quiet", &[]))?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    write(&place.join("Cargo.toml"), &workspace(&names)?)?;
+    or_online("cargo generate-lockfile --quiet", &[], &place)?;
     let check = "rustup run {} cargo check --quiet --locked --workspace --target-dir target";
-    within(line(check, &[&toolchain]))?;
+    for features in ["", " --all-features"] {
+        let mut check = line(&format!("{check}{features}"), &[&toolchain]);
+        check.current_dir(&place);
+        run(check)?;
+    }
     Ok(Outcome::Said(format!(
         "{} by Rust {toolchain}",
         LINKED.join(", ")
@@ -133,15 +162,17 @@ pub fn by_the_oldest_compiler() -> Result<Outcome, String> {
 }
 
 /// The manifest of a workspace in which packages use each other instead of what is published.
-fn workspace(names: &[String], resolver: &str) -> String {
-    let mut manifest = format!(
-        "[workspace]\nresolver = \"{resolver}\"\nmembers = {names:?}\n\n[patch.crates-io]\n"
-    );
+fn workspace(names: &[&str]) -> Result<String, String> {
+    let ending = format!("-{}", version()?);
+    let mut manifest =
+        format!("[workspace]\nresolver = \"2\"\nmembers = {names:?}\n\n[patch.crates-io]\n");
     for name in names {
-        let (of, _) = name.rsplit_once('-').unwrap_or((name, ""));
+        let of = name
+            .strip_suffix(&ending)
+            .ok_or_else(|| format!("{name}: not of version {ending}"))?;
         manifest += &format!("{of} = {{ path = \"{name}\" }}\n");
     }
-    manifest
+    Ok(manifest)
 }
 
 /// The compiler that a manifest names.

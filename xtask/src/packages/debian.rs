@@ -1,8 +1,8 @@
 //! The Debian package, in a system that has nothing but what Debian calls essential.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{dir, lacks, text, tool, version};
+use super::{dir, fresh, lacks, text, tool, version};
 use crate::exchange::Outcome;
 use crate::run::{Scratch, command, exists, line, output, root, run};
 
@@ -12,10 +12,10 @@ const CARGO_DEB: (&str, &str) = ("cargo-deb", "3.8.0");
 /// Makes the package of the program that is built; `None` where its tool cannot be installed.
 pub fn made() -> Result<Option<PathBuf>, String> {
     let (name, tool_version) = CARGO_DEB;
-    let Some(cargo_deb) = tool(name, tool_version, "--no-default-features") else {
+    let Some(cargo_deb) = tool(name, tool_version, "--no-default-features", &["--version"]) else {
         return Ok(None);
     };
-    let package = dir().join(format!("undertick_{}_{}.deb", version()?, architecture()?));
+    let package = package()?;
     // Called by its path, it wants the name of the subcommand.
     let mut make = line(
         "{} deb --quiet --offline --no-build --strip -p undertick-cli --output {}",
@@ -26,6 +26,11 @@ pub fn made() -> Result<Option<PathBuf>, String> {
     Ok(Some(package))
 }
 
+/// Where the package is made.
+pub fn package() -> Result<PathBuf, String> {
+    Ok(dir().join(format!("undertick_{}_{}.deb", version()?, architecture()?)))
+}
+
 fn architecture() -> Result<String, String> {
     Ok(output(line("dpkg --print-architecture", &[]))?
         .trim()
@@ -34,41 +39,69 @@ fn architecture() -> Result<String, String> {
 
 /// Installs the package in a bare system, and records a program there.
 pub fn in_a_bare_system() -> Result<Outcome, String> {
-    for program in ["dpkg", "mmdebstrap"] {
+    for program in ["dpkg", "dpkg-shlibdeps", "mmdebstrap"] {
         if let Some(skipped) = lacks(program) {
             return Ok(skipped);
         }
     }
     if !exists(&["unshare", "--mount", "true"]) {
         return Ok(Outcome::Skipped(
-            "no right to enter another root".to_owned(),
+            "a mount namespace of its own needs root".to_owned(),
         ));
     }
     let Some(package) = made()? else {
-        return Ok(Outcome::Skipped(format!("no {} here", CARGO_DEB.0)));
+        return Ok(Outcome::Skipped(format!(
+            "{} cannot be installed here",
+            CARGO_DEB.0
+        )));
     };
-    let scratch = Scratch::new("bare")?;
-    let bare = scratch.path("root");
+    // Not in the temporary directory, whose names others can foresee.
+    let bare = text(&fresh("bare")?);
     let release = output(line(
         "sh -c {}",
         &[". /etc/os-release; echo $VERSION_CODENAME"],
     ))?;
-    // From the sources that this system uses; without manuals, as in images of containers.
-    let made = run(line(
-        "mmdebstrap --quiet --variant=essential --include=adduser {} {}",
-        &[release.trim(), &bare],
-    ));
+    let release = release.trim();
+    let made = sources(release).and_then(|sources| {
+        let words = "mmdebstrap --quiet --variant=essential {} {} {}";
+        run(line(words, &[release, &bare, &sources]))
+    });
     if let Err(why) = made {
         return Ok(Outcome::Skipped(format!("no bare system: {why}")));
     }
+    let used = used(&bare, &package);
+    std::fs::remove_dir_all(&bare).map_err(|e| format!("{bare}: {e}"))?;
+    used?;
+    let bytes = std::fs::metadata(&package)
+        .map_err(|e| e.to_string())?
+        .len();
+    let name = package.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Outcome::Said(format!(
+        "{name}, {:.1} MiB, records in a bare {release}",
+        bytes as f64 / (1 << 20) as f64,
+    )))
+}
+
+/// The source of packages of a release that this system uses, as a line of apt's.
+fn sources(release: &str) -> Result<String, String> {
+    let format = "deb $(REPO_URI) $(RELEASE) $(COMPONENT)";
+    let targets = output(line("apt-get indextargets --format {}", &[format]))?;
+    (targets.lines())
+        .find(|line| line.ends_with(&format!(" {release} main")))
+        .map(str::to_owned)
+        .ok_or_else(|| format!("apt knows no source of {release}"))
+}
+
+/// Installs the package in a system, records a program there, and removes it.
+fn used(bare: &str, package: &Path) -> Result<(), String> {
+    let scratch = Scratch::new("bare")?;
     let inside = |words: &str| {
         let all = format!(
-            "mount -t proc proc {{}}/proc && mount -t tmpfs shm {{}}/dev/shm && chroot {{}} {words}"
-        )
-        .replace("{}", &bare);
-        output(command(&["unshare", "--mount", "sh", "-ec", &all]))
+            "mount -t proc proc \"$0/proc\" && mount -t tmpfs shm \"$0/dev/shm\" && chroot \"$0\" {words}"
+        );
+        output(command(&["unshare", "--mount", "sh", "-ec", &all, bare]))
     };
-    std::fs::copy(&package, format!("{bare}/undertick.deb")).map_err(|e| e.to_string())?;
+    std::fs::copy(package, format!("{bare}/undertick.deb")).map_err(|e| e.to_string())?;
     std::fs::create_dir_all(format!("{bare}/dev/shm")).map_err(|e| e.to_string())?;
     inside("dpkg --install /undertick.deb")?;
     let program = scratch.path("program");
@@ -86,13 +119,5 @@ pub fn in_a_bare_system() -> Result<Outcome, String> {
     if !left.trim().is_empty() {
         return Err(format!("the removed package leaves {left}"));
     }
-    let bytes = std::fs::metadata(&package)
-        .map_err(|e| e.to_string())?
-        .len();
-    let name = package.file_name().unwrap_or_default().to_string_lossy();
-    Ok(Outcome::Said(format!(
-        "{name}, {:.1} MiB, records in a bare {}",
-        bytes as f64 / (1 << 20) as f64,
-        release.trim()
-    )))
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Programs that find `undertick.h` as it is installed.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -33,29 +34,33 @@ pub fn is_recorded(report: &str) -> Result<(), String> {
     }
 }
 
-/// Builds the program against what is in `target/packages/installed`, by CMake and by pkg-config.
-pub fn found() -> Result<Outcome, String> {
+/// Builds the program against what is in `target/packages/installed`, in a project of CMake.
+pub fn by_cmake() -> Result<Outcome, String> {
     let prefix = text(&dir().join("installed"));
-    let scratch = Scratch::new("header")?;
-    let by_cmake = cmake(&scratch, &format!("-DCMAKE_PREFIX_PATH={prefix}"))?;
-    is_recorded(&recorded(&scratch, &by_cmake)?)?;
+    let scratch = Scratch::new("cmake")?;
+    let program = cmake(&scratch, &format!("-DCMAKE_PREFIX_PATH={prefix}"))?;
+    is_recorded(&recorded(&scratch, &program)?)?;
+    Ok(Outcome::Said(
+        "find_package(Undertick): the program records".to_owned(),
+    ))
+}
+
+/// The same by pkg-config.
+pub fn by_pkg_config() -> Result<Outcome, String> {
     if let Some(skipped) = lacks("pkg-config") {
         return Ok(skipped);
     }
-    let source = program(&scratch)?;
-    let by_config = scratch.path("by-config");
-    let mut build = command(&[
-        "sh",
-        "-ec",
-        "cc -O2 $(pkg-config --cflags undertick) \"$0\" -o \"$1\"",
-    ]);
-    build.args([&source, &by_config]);
+    let prefix = text(&dir().join("installed"));
+    let scratch = Scratch::new("pkg-config")?;
+    let (source, built) = (program(&scratch)?, scratch.path("program"));
+    let words = "cc -O2 $(pkg-config --cflags undertick) \"$0\" -o \"$1\"";
+    let mut build = command(&["sh", "-ec", words, &source, &built]);
     build.env("PKG_CONFIG_PATH", format!("{prefix}/share/pkgconfig"));
     // Not the header of the repository.
     build.current_dir(&scratch.0);
     run(build)?;
-    is_recorded(&recorded(&scratch, &by_config)?)?;
-    Ok(Outcome::Said("a program built by each records".to_owned()))
+    is_recorded(&recorded(&scratch, &built)?)?;
+    Ok(Outcome::Said("the program records".to_owned()))
 }
 
 /// Builds the program in a project that asks CMake for the package; returns its path.
@@ -95,11 +100,11 @@ pub fn by_conan() -> Result<Outcome, String> {
     };
     let scratch = Scratch::new("conan")?;
     let conan = |mut command: Command| {
-        // A home of its own: no profile and no package of the user's.
+        // Without the user's profiles and packages.
         command.env("CONAN_HOME", scratch.path("home"));
         run(command)
     };
-    let program = python.replace("/bin/python", "/bin/conan");
+    let program = text(&Path::new(&python).with_file_name("conan"));
     conan(line("{} profile detect -v error", &[&program]))?;
     conan(line("{} create . -v error", &[&program]))?;
     let requires = format!("--requires=undertick/{}", super::version()?);

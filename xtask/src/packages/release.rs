@@ -1,50 +1,103 @@
-//! What is published for a version: checked, made from a clean copy of the last commit, and listed with sums.
+//! The files of a release: checked, made from a clean copy of the last commit, with checksums.
 
 use std::path::{Path, PathBuf};
 
-use super::{dir, fresh, text, tool, write};
+use super::{dir, fresh, lacks, text, tool, write};
+use crate::exchange::{Outcome, Step};
 use crate::run::{self, command, exists, line, output, root, run};
 
-/// The tool that writes the list of components.
+/// The tool that writes the software bill of materials (SBOM).
 const CYCLONEDX: (&str, &str) = ("cargo-cyclonedx", "0.5.9");
 
-/// Checks that the last commit can be released, and makes what users download in
-/// `target/packages/release`. `is_compared`: the program is built twice, in different directories, and must
-/// be the same.
-pub fn make(is_compared: bool) -> Result<(), String> {
+/// Makes the files of a release in `target/packages/release`.
+///
+/// `is_draft`: of whatever is there, without asking whether it is ready to be released. `is_compared`: the
+/// static program is built twice, in different directories, and must be the same.
+pub fn make(is_draft: bool, is_compared: bool) -> Result<(), String> {
     let version = super::version()?;
-    ready(&version)?;
-    let program = program(is_compared)?;
-    super::crates::made()?;
+    if !is_draft {
+        ready(&version)?;
+    }
+    for program in [
+        "npm",
+        "musl-gcc",
+        "dpkg-shlibdeps",
+        "cmake",
+        "tar",
+        "sha256sum",
+    ] {
+        if lacks(program).is_some() {
+            return Err(format!(
+                "no {program} here: `cargo xtask packages` installs what it can"
+            ));
+        }
+    }
+    let (cyclonedx, of) = CYCLONEDX;
+    let cyclonedx = tool(cyclonedx, of, "", &["cyclonedx", "--version"]).ok_or(format!(
+        "cargo install {cyclonedx} --version {of}: not possible here"
+    ))?;
+    let python = crate::python::interpreter().ok_or("no Python with what the wheel needs")?;
     run::build_workspace()?;
-    super::installed()?;
+    // These leave the Debian package and the tarballs.
+    all_pass(super::all())?;
+    all_pass(crate::book::all())?;
+    let program = program(is_compared)?;
     let release = fresh("release")?;
     archive(&release, &version, &program)?;
-    let wheel = crate::python::wheel_for_others(&text(&release))?;
-    if let Some(package) = super::debian::made()? {
-        copy(&package, &release)?;
-    }
-    bill_of_materials(&release, &version)?;
+    copy(&super::debian::package()?, &release)?;
+    crate::python::portable_wheel(&python, &text(&release))?;
+    bill_of_materials(&cyclonedx, &release, &version)?;
     for tarball in super::crates::entries(&dir().join("package"))? {
         if tarball.extension().is_some_and(|of| of == "crate") {
             copy(&tarball, &release)?;
         }
     }
-    let mut sums = command(&["sh", "-ec", "sha256sum *"]);
+    let mut sums = command(&["sh", "-ec", "sha256sum -- *"]);
     sums.current_dir(&release);
     let sums = output(sums)?;
     write(&release.join("SHA256SUMS"), &sums)?;
     println!(
-        "\n{sums}\nundertick {version} is in {}: {} files, {wheel}",
-        release.display(),
-        sums.lines().count()
+        "\n{sums}\nundertick {version}: {} files in {}",
+        sums.lines().count(),
+        release.display()
     );
     println!(
-        "Now, as cargo, git and twine ask for your secrets:\n  git tag -s v{version} && git push origin v{version}\n  \
-         cargo publish --workspace --exclude xtask --exclude undertick-python\n  \
-         and upload what lies there with the tag; the wheel goes to PyPI, too"
+        "To publish them:\n  git tag -s v{version} && git push origin v{version}\n  \
+         cargo xtask release --publish   # the crates\n  \
+         and upload the files to the tag, the wheel to PyPI, too"
     );
     Ok(())
+}
+
+/// Publishes the crates of a version that is ready.
+pub fn publish() -> Result<(), String> {
+    let version = super::version()?;
+    let tag = format!("v{version}");
+    let at = |what: &str| output(line("git rev-parse --verify --quiet {}", &[what]));
+    if at(&format!("{tag}^{{commit}}")).is_err() || at(&format!("{tag}^{{commit}}"))? != at("HEAD")?
+    {
+        return Err(format!(
+            "HEAD is not {tag}: tag the commit that was released, and check it out"
+        ));
+    }
+    super::crates::publish()
+}
+
+/// Whether all steps passed: what was skipped is not known to be right.
+fn all_pass(steps: Vec<Step>) -> Result<(), String> {
+    let bad: Vec<String> = (steps.into_iter())
+        .filter_map(|step| match step.result {
+            Ok(Outcome::Said(_)) => None,
+            Ok(Outcome::Skipped(why)) => Some(format!("{}: skipped: {why}", step.what)),
+            Err(error) => Some(format!("{}: {error}", step.what)),
+        })
+        // mdBook only draws what the other steps of the book have checked.
+        .filter(|said| !said.contains("no mdbook here"))
+        .collect();
+    match bad.is_empty() {
+        true => Ok(()),
+        false => Err(format!("not to be released:\n  {}", bad.join("\n  "))),
+    }
 }
 
 /// Checks everything about a version that is written by hand.
@@ -68,6 +121,10 @@ fn ready(version: &str) -> Result<(), String> {
     }
     wanting.extend(of_changelog(&read("CHANGELOG.md")?, version));
     wanting.extend(of_manifest(&read("Cargo.toml")?, version));
+    let page = "docs/book/installing.md";
+    if !read(page)?.contains(&format!("undertick/{version}`")) {
+        wanting.push(format!("{page} names another version than {version}"));
+    }
     match wanting.is_empty() {
         true => Ok(()),
         false => Err(format!(
@@ -129,18 +186,18 @@ fn built(target: &str, name: &str) -> Result<PathBuf, String> {
     run(line("git clone --quiet . {}", &[&text(&source)]))?;
     let cargo = std::env::var("CARGO_HOME")
         .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))
-        .map_err(|e| format!("HOME: {e}"))?;
+        .map_err(|e| format!("CARGO_HOME and HOME: {e}"))?;
     let sysroot = output(line("rustc --print sysroot", &[]))?;
     let moved = [
         (text(&source), "/undertick"),
         (cargo, "/cargo"),
         (sysroot.trim().to_owned(), "/rust"),
     ];
-    let all = |option: &str| {
+    let all = |option: &str, between: &str| {
         let words = moved
             .iter()
             .map(|(from, to)| format!("{option}{from}={to}"));
-        words.collect::<Vec<_>>().join(" ")
+        words.collect::<Vec<_>>().join(between)
     };
     let mut build = line(
         "cargo build --locked --profile dist -p undertick-cli --target {}",
@@ -148,10 +205,24 @@ fn built(target: &str, name: &str) -> Result<PathBuf, String> {
     );
     build.current_dir(&source);
     build.env("CARGO_TARGET_DIR", source.join("target"));
-    build.env("RUSTFLAGS", all("--remap-path-prefix="));
-    build.env("CFLAGS", all("-ffile-prefix-map="));
+    build.env(
+        "CARGO_ENCODED_RUSTFLAGS",
+        all("--remap-path-prefix=", "\x1f"),
+    );
+    build.env("CFLAGS", all("-ffile-prefix-map=", " "));
     run(build)?;
-    Ok(source.join("target").join(target).join("dist/undertick"))
+    let built = source.join("target").join(target).join("dist");
+    // Without npm the page has no charts, and the build only warns.
+    let script = output(line(
+        "find {} -name page.js -size +10k",
+        &[&text(&built.join("build"))],
+    ))?;
+    match script.trim().is_empty() {
+        true => Err(
+            "the static program was built without the page's script: run npm ci in web".to_owned(),
+        ),
+        false => Ok(built.join("undertick")),
+    }
 }
 
 /// The archive that `cargo binstall` takes: program, header, manual pages, completions, licences.
@@ -170,26 +241,24 @@ fn archive(release: &Path, version: &str, program: &Path) -> Result<(), String> 
     let when = output(line("git log -1 --format=%ct", &[]))?;
     // Equal files make an equal archive.
     let mut tar = line(
-        "tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w {} -czf {} {}",
-        &[&format!("--mtime=@{}", when.trim()), &text(&file), &name],
+        "tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w {} -I {} -cf {} {}",
+        &[
+            &format!("--mtime=@{}", when.trim()),
+            "gzip -n",
+            &text(&file),
+            &name,
+        ],
     );
-    tar.env("GZIP", "-n");
     tar.current_dir(dir().join("archive"));
     run(tar)
 }
 
-/// The list of everything that the program is made of, in CycloneDX's format.
-fn bill_of_materials(release: &Path, version: &str) -> Result<(), String> {
-    let (name, of) = CYCLONEDX;
-    let Some(cyclonedx) = tool(name, of, "") else {
-        return Err(format!("{name} {of} cannot be installed here"));
-    };
+/// The SBOM of the program, in CycloneDX's format.
+fn bill_of_materials(cyclonedx: &str, release: &Path, version: &str) -> Result<(), String> {
     let source = dir().join("source");
     let manifest = text(&source.join("crates/cli/Cargo.toml"));
-    run(line(
-        "{} cyclonedx --quiet --format json --manifest-path {}",
-        &[&cyclonedx, &manifest],
-    ))?;
+    let words = "{} cyclonedx --quiet --format json --manifest-path {}";
+    run(line(words, &[cyclonedx, &manifest]))?;
     let made = source.join("crates/cli/undertick-cli.cdx.json");
     let list = release.join(format!("undertick-{version}.cdx.json"));
     std::fs::copy(&made, &list).map_err(|e| format!("{}: {e}", made.display()))?;

@@ -24,6 +24,8 @@ pub(super) fn packages_and_tools() {
         ("cmake", &["cmake"]),
         ("pkg-config", &["pkg-config"]),
         ("mmdebstrap", &["mmdebstrap"]),
+        ("musl-gcc", &["musl-tools"]),
+        ("dpkg-shlibdeps", &["dpkg-dev"]),
     ]
     .iter()
     .chain(&crate::card::PROGRAMS)

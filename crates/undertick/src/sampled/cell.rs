@@ -56,8 +56,8 @@ pub(super) unsafe fn near<'a>(thread: *mut Thread, event: u16) -> &'a Cell {
     }
 }
 
-/// Counts one execution; returns whether it is to be recorded. It is one instruction, so that a
-/// signal handler runs before or after it.
+/// Counts one execution; returns whether it is to be recorded. The count changes in one instruction,
+/// so that a signal handler runs before or after it.
 #[inline(always)]
 pub(super) fn count_down(cell: &Cell) -> bool {
     #[cfg(target_arch = "x86_64")]
