@@ -1,8 +1,7 @@
 //! The packages that are published as crates, built from their own tarballs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-use serde_json::Value;
 
 use super::{dir, fresh, text, version, write};
 use crate::exchange::Outcome;
@@ -19,19 +18,18 @@ pub struct Script(PathBuf);
 impl Script {
     /// Takes the one that the last build bundled.
     pub fn of_the_build() -> Result<Option<Self>, String> {
-        let words = "cargo build --release --locked --message-format json -p undertick-report";
-        let said = output(line(words, &[]))?;
-        let is_ours = |message: &Value| {
-            let package = message["package_id"].as_str().unwrap_or_default();
-            message["reason"] == "build-script-executed" && package.contains("undertick-report")
-        };
-        let bundled = (said.lines())
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-            .find(is_ours)
-            .and_then(|message| Some(format!("{}/page.js", message["out_dir"].as_str()?)))
-            .ok_or("cargo names no output of the build script of undertick-report")?;
+        let builds = root().join("target/release/build");
+        let when = |script: &PathBuf| std::fs::metadata(script).and_then(|of| of.modified()).ok();
+        let bundled = (entries(&builds)?.into_iter())
+            .filter(|build| text(build).contains("undertick-report-"))
+            .map(|build| build.join("out/page.js"))
+            .filter(|script| script.is_file())
+            .max_by_key(when);
+        let bundled =
+            bundled.ok_or("undertick-report was not built: cargo build --release --workspace")?;
         let script = Self(root().join(SCRIPT));
-        let bytes = std::fs::copy(&bundled, &script.0).map_err(|e| format!("{bundled}: {e}"))?;
+        let bytes = std::fs::copy(&bundled, &script.0)
+            .map_err(|e| format!("{}: {e}", bundled.display()))?;
         // Without npm it is empty.
         Ok((bytes > 0).then_some(script))
     }
@@ -98,11 +96,16 @@ pub fn build() -> Result<Outcome, String> {
     let (_, profiles) = own
         .split_once("[profile.release]")
         .ok_or("Cargo.toml: no [profile.release]")?;
-    let manifest = format!("{}\n[profile.release]{profiles}", workspace(&names)?);
+    let members = workspace(&names)?.replacen("members = [", "members = [\"same-features\", ", 1);
+    let manifest = format!("{members}\n[profile.release]{profiles}");
     write(&unpacked.join("Cargo.toml"), &manifest)?;
     std::fs::copy(root().join("Cargo.lock"), unpacked.join("Cargo.lock"))
         .map_err(|e| e.to_string())?;
-    let mut build = line("cargo build --release --offline -p undertick-cli", &[]);
+    same_features(&unpacked)?;
+    let mut build = line(
+        "cargo build --release --offline -p undertick-cli -p same-features",
+        &[],
+    );
     build.current_dir(&unpacked);
     // The crates of others are compiled once for these and for the repository's.
     build.env("CARGO_BUILD_BUILD_DIR", root().join("target"));
@@ -120,6 +123,47 @@ pub fn build() -> Result<Outcome, String> {
         names.len(),
         output(line("{} --version", &[&program]))?.trim()
     )))
+}
+
+/// Makes a crate that asks for the features of others' crates that the repository's tests have, so that those
+/// crates are not compiled again.
+fn same_features(unpacked: &Path) -> Result<(), String> {
+    let tree = |of: &str| -> Result<BTreeSet<String>, String> {
+        let words = format!("cargo tree --locked --prefix none --format {{}} {of}");
+        let tree = output(line(&words, &["{p} {f}"]))?;
+        Ok(tree
+            .lines()
+            .map(|line| line.trim_end_matches(" (*)").to_owned())
+            .collect())
+    };
+    let (tests, ours) = (
+        tree("--workspace -e all")?,
+        tree("-p undertick-cli -e normal,build")?,
+    );
+    let names: BTreeSet<&str> = ours
+        .difference(&tests)
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    let wanted = tests.iter().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
+        let features = words.next_back().unwrap_or_default().split(',');
+        let features: Vec<&str> = features.filter(|one| !one.is_empty()).collect();
+        let wanted = format!("{name} = {{ version = \"={version}\", default-features = false, features = {features:?} }}\n");
+        names.contains(name).then_some(wanted)
+    });
+    let wanted: String = wanted.collect();
+    let member = unpacked.join("same-features");
+    std::fs::create_dir_all(member.join("src"))
+        .map_err(|e| format!("{}: {e}", member.display()))?;
+    write(&member.join("src/lib.rs"), "")?;
+    // Macros and build scripts have features of their own.
+    let manifest = format!(
+        "[package]\nname = \"same-features\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
+         [dependencies]\n{wanted}\n[build-dependencies]\n{wanted}"
+    );
+    write(&member.join("Cargo.toml"), &manifest)?;
+    write(&member.join("build.rs"), "fn main() {}\n")
 }
 
 /// Compiles what programs link by the oldest compiler that their manifests allow.
