@@ -140,17 +140,15 @@ fn same_features(unpacked: &Path) -> Result<(), String> {
         tree("--workspace -e all")?,
         tree("-p undertick-cli -e normal,build")?,
     );
-    let names: BTreeSet<&str> = ours
-        .difference(&tests)
-        .filter_map(|line| line.split(' ').next())
-        .collect();
+    let package = |line: &str| line.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" ");
+    let others: BTreeSet<String> = ours.difference(&tests).map(|line| package(line)).collect();
     let wanted = tests.iter().filter_map(|line| {
         let mut words = line.split(' ');
         let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
         let features = words.next_back().unwrap_or_default().split(',');
         let features: Vec<&str> = features.filter(|one| !one.is_empty()).collect();
         let wanted = format!("{name} = {{ version = \"={version}\", default-features = false, features = {features:?} }}\n");
-        names.contains(name).then_some(wanted)
+        others.contains(&package(line)).then_some(wanted)
     });
     let wanted: String = wanted.collect();
     let member = unpacked.join("same-features");
