@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::programs::{self, Program, record};
 use super::reruns::{OF_A_SET, report_of};
 use super::{report_json, sqlite};
-use crate::run::Scratch;
+use crate::run::{Scratch, root};
 use crate::sources::ZSTD;
 use crate::unedited;
 
@@ -90,7 +90,8 @@ fn chosen(scratch: &Scratch) -> Result<Vec<Program>, String> {
     let input = scratch.path("input");
     unedited::input(&zlib, &input, 8)?;
     let zstd = programs::instrumented(&ZSTD, "zstd-release", "programs/zstd")?;
-    let xtask = std::env::current_exe().map_err(|e| e.to_string())?;
+    // Not the running file, which building may have replaced.
+    let xtask = root().join("target/release/xtask");
     let xtask = xtask.to_string_lossy().into_owned();
     let undertick = super::undertick();
     let sqlite = sqlite::benchmark(scratch)?;
