@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::programs::{self, Program, record};
 use super::reruns::{OF_A_SET, report_of};
-use super::{report_json, sqlite};
+use super::{interval, report_json, sqlite};
 use crate::run::{Scratch, root};
 use crate::sources::ZSTD;
 use crate::unedited;
@@ -169,8 +169,11 @@ fn leaves(report: &Value, runs: f64) -> Leaves {
         if !is_called(path, runs) || with_states.contains(&number) {
             continue;
         }
-        if let Some(leaf) = leaf(&path["median"]) {
-            leaves.insert(path_name(paths, path), leaf);
+        // The figures of a name are those of the path where there is only one.
+        let same = paths.iter().filter(|other| other["name"] == path["name"]);
+        let name = path["name"].as_str().unwrap_or_default();
+        if let (1, Ok(figures)) = (same.count(), interval(report, name)) {
+            leaves.extend(leaf(&figures["median"]).map(|leaf| (path_name(paths, path), leaf)));
         }
     }
     leaves
