@@ -115,7 +115,10 @@ pub fn portable_wheel(python: &str, dir: &str) -> Result<String, String> {
 
 fn one_wheel(dir: &str) -> Result<String, String> {
     let files = std::fs::read_dir(dir).map_err(|e| format!("{dir}: {e}"))?;
-    let wheels: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
+    let is_wheel = |path: &PathBuf| path.extension().is_some_and(|of| of == "whl");
+    let wheels: Vec<PathBuf> = (files.flatten().map(|file| file.path()))
+        .filter(is_wheel)
+        .collect();
     match wheels.as_slice() {
         [wheel] => Ok(wheel.to_string_lossy().into_owned()),
         _ => Err(format!("{dir}: {} wheels instead of one", wheels.len())),
