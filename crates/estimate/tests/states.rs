@@ -250,7 +250,7 @@ struct Held {
     width: f64,
 }
 
-/// Intervals of the states that one cause with two kinds makes, over so many simulations of 6000 samples.
+/// Intervals of the states that one cause with two kinds makes, over `simulations` of 6000 samples.
 fn held(cause: Cause, noise: Noise, simulations: u64) -> Held {
     let (its, factor) = match cause {
         Cause::Neighbour => (NEIGHBOUR, 2.0),

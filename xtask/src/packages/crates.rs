@@ -44,7 +44,7 @@ impl Drop for Script {
 /// Makes the tarballs of all crates, in `target/packages/package`, and unpacks them in
 /// `target/packages/crates`.
 pub fn made() -> Result<Outcome, String> {
-    let tarballs = fresh("package")?;
+    fresh("package")?;
     let Some(_script) = Script::of_the_build()? else {
         let why =
             "the program was built without the page's script: it needs npm and Node.js 18 or later";
@@ -54,13 +54,18 @@ pub fn made() -> Result<Outcome, String> {
                    --allow-dirty --target-dir {}";
     or_online(package, &[&text(&dir())], &root())?;
     let unpacked = text(&fresh("crates")?);
-    for tarball in entries(&tarballs)? {
-        if tarball.extension().is_some_and(|of| of == "crate") {
-            // With today's date: Cargo's tarballs have one of 2006, by which nothing has changed.
-            run(line("tar -xmzf {} -C {}", &[&text(&tarball), &unpacked]))?;
-        }
+    for tarball in tarballs()? {
+        // With today's date: Cargo's tarballs have one of 2006, by which nothing has changed.
+        run(line("tar -xmzf {} -C {}", &[&text(&tarball), &unpacked]))?;
     }
     Ok(Outcome::Said(unpacked))
+}
+
+/// The tarballs that were made.
+pub fn tarballs() -> Result<Vec<PathBuf>, String> {
+    let mut made = entries(&dir().join("package"))?;
+    made.retain(|path| path.extension().is_some_and(|of| of == "crate"));
+    Ok(made)
 }
 
 /// Publishes the crates, for which cargo must be logged in.
@@ -228,7 +233,7 @@ fn compiler_of(manifest: &Path) -> Result<String, String> {
     .ok_or_else(|| format!("{}: no rust-version", manifest.display()))
 }
 
-pub fn entries(dir: &Path) -> Result<Vec<PathBuf>, String> {
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let all = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut paths: Vec<PathBuf> = all.flatten().map(|entry| entry.path()).collect();
     paths.sort();

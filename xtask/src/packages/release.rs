@@ -47,10 +47,8 @@ pub fn make(is_draft: bool, is_compared: bool) -> Result<(), String> {
     copy(&super::debian::package()?, &release)?;
     crate::python::portable_wheel(&python, &text(&release))?;
     bill_of_materials(&cyclonedx, &release, &version)?;
-    for tarball in super::crates::entries(&dir().join("package"))? {
-        if tarball.extension().is_some_and(|of| of == "crate") {
-            copy(&tarball, &release)?;
-        }
+    for tarball in super::crates::tarballs()? {
+        copy(&tarball, &release)?;
     }
     let mut sums = command(&["sh", "-ec", "sha256sum -- *"]);
     sums.current_dir(&release);
@@ -74,8 +72,7 @@ pub fn publish() -> Result<(), String> {
     let version = super::version()?;
     let tag = format!("v{version}");
     let at = |what: &str| output(line("git rev-parse --verify --quiet {}", &[what]));
-    if at(&format!("{tag}^{{commit}}")).is_err() || at(&format!("{tag}^{{commit}}"))? != at("HEAD")?
-    {
+    if at(&format!("{tag}^{{commit}}")).ok() != Some(at("HEAD")?) {
         return Err(format!(
             "HEAD is not {tag}: tag the commit that was released, and check it out"
         ));
