@@ -2,19 +2,16 @@
 
 use std::path::Path;
 
-use undertick_functions::{LIBRARY, LIBRARY_FILE, SOURCE, SOURCE_FILE};
+use undertick_functions::{HEADER, LIBRARY, LIBRARY_FILE, SOURCE, SOURCE_FILE};
 
 use crate::Failure;
 use crate::options::Header;
-
-/// The repository's header of this version.
-const TEXT: &str = include_str!("../include/undertick.h");
 
 pub fn run(arguments: &Header) -> Result<u8, Failure> {
     write(
         &arguments.dir,
         "undertick.h",
-        TEXT.as_bytes(),
+        HEADER.as_bytes(),
         b"UNDERTICK_H",
     )?;
     if arguments.functions {

@@ -28,6 +28,8 @@ pub use regex::Regex;
 pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libundertick_functions.so"));
 /// C source of the library, which needs `undertick.h` beside it.
 pub const SOURCE: &str = include_str!("undertick_functions.c");
+/// The header that programs record with, of this version.
+pub const HEADER: &str = include_str!("../include/undertick.h");
 /// File name of the library.
 pub const LIBRARY_FILE: &str = "libundertick_functions.so";
 /// File name of the library's source.
