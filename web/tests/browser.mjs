@@ -31,6 +31,8 @@ export function embedded(file, id) {
   return JSON.parse(text.slice(at + begin.length, text.indexOf("</script>", at)));
 }
 
+const SLOW_FRAMES_MS = Number(process.env.UNDERTICK_SLOW_FRAMES_MS ?? 0);
+
 /** Opens a page from disk. `wrong` collects errors, and requests for anything but the file. */
 export async function open(browser, file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
@@ -51,6 +53,12 @@ export async function open(browser, file, options = {}) {
     wrong.push(`request: ${url}`);
     return route.abort();
   });
+  if (SLOW_FRAMES_MS > 0) {
+    await page.addInitScript((ms) => {
+      const frame = window.requestAnimationFrame.bind(window);
+      window.requestAnimationFrame = (then) => frame((at) => setTimeout(then, ms, at));
+    }, SLOW_FRAMES_MS);
+  }
   await page.goto(`file://${file}`);
   return { page, wrong, close: () => context.close() };
 }

@@ -3,6 +3,7 @@
 //
 //   UNDERTICK_PAGES  folder of the pages that `cargo test -p undertick-report` makes
 //   UNDERTICK_REAL   page of a recorded trace, with its `report --json` beside it (.json)
+//   UNDERTICK_SLOW_FRAMES_MS  delays every frame's drawing so long, as a busy machine's browser does
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -42,6 +43,10 @@ async function on(file, options, body) {
   }
 }
 
+/** Waits for the frames in which the page draws what was asked of it before, scrolling included. */
+const settled = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
 const texts = (page, selector) => page.locator(selector).evaluateAll((nodes) => nodes.map((n) => n.textContent));
 
 test_("nothing is asked of a network, nothing goes wrong, nothing is too wide", async () => {
@@ -51,7 +56,7 @@ test_("nothing is asked of a network, nothing goes wrong, nothing is too wide", 
         await on(file, { viewport: { width, height: 900 }, colorScheme }, async (page) => {
           await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight / 2));
           await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight));
-          await page.waitForTimeout(50);
+          await settled(page);
           const { content, seen } = await page.evaluate(() => ({
             content: document.documentElement.scrollWidth,
             seen: document.documentElement.clientWidth,
@@ -181,6 +186,7 @@ for (const [whose, file] of [["an invented", invented("one.html")], ["a recorded
     await on(file, {}, async (page) => {
       const chart = page.locator(`[data-chart='${place}']`);
       await chart.scrollIntoViewIfNeeded();
+      await settled(page);
       const over = await chart.locator(".u-over").boundingBox();
       // The drag goes from the first bin, which holds samples, to a place before the last bin,
       // which also does.
@@ -236,10 +242,11 @@ test_("scales switch between logarithmic and linear, and outlines come", async (
   await on(invented("one.html"), {}, async (page) => {
     const canvas = "[data-chart='0'] canvas";
     await page.locator("[data-chart='0']").scrollIntoViewIfNeeded();
+    await settled(page);
     const seen = [await pixels(page, canvas)];
     for (const choice of ["input[name=x][value=linear]", "input[name=y][value=log]", "input[name=before]"]) {
       await page.locator(choice).check();
-      await page.waitForTimeout(100);
+      await settled(page);
       seen.push(await pixels(page, canvas));
     }
     assert.equal(new Set(seen).size, 4, "every switch changes the drawing");
@@ -266,17 +273,18 @@ test_("modes are marked where there are several", async () => {
 test_("the theme goes round by key and button, and drawings follow", async () => {
   await on(invented("one.html"), { colorScheme: "light" }, async (page) => {
     await page.locator("[data-chart='0']").scrollIntoViewIfNeeded();
+    await settled(page);
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const canvas = "[data-chart='0'] canvas";
     const [light, drawn] = [await paper(), await pixels(page, canvas)];
     await page.keyboard.press("t");
-    await page.waitForTimeout(100);
+    await settled(page);
     assert.equal(await page.locator("#theme").textContent(), "Theme: dark");
     assert.notEqual(await paper(), light);
     assert.notEqual(await pixels(page, canvas), drawn);
     await page.locator("#theme").click();
     await page.locator("#theme").click();
-    await page.waitForTimeout(100);
+    await settled(page);
     assert.equal(await page.locator("#theme").textContent(), "Theme: automatic");
     assert.equal(await pixels(page, canvas), drawn);
   });
@@ -318,6 +326,7 @@ test_("each path has a bar as wide as its total, inside that of the path around 
     const { paths } = embedded(file, "report");
     await on(file, {}, async (page) => {
       await page.locator("#icicle").scrollIntoViewIfNeeded();
+      await settled(page);
       const found = new Map((await bars(page)).map((bar) => [bar.path, bar]));
       const width = await page.locator("#icicle .bars").evaluate((box) => box.clientWidth);
       const all = paths.filter((path) => path.parent === null).reduce((sum, path) => sum + pathTotal(path), 0);
@@ -349,6 +358,7 @@ test_("a click on a bar zooms, keys go from bar to bar, Escape shows all", async
   const { paths } = embedded(file, "report");
   await on(file, {}, async (page) => {
     await page.locator("#icicle").scrollIntoViewIfNeeded();
+    await settled(page);
     const width = await page.locator("#icicle .bars").evaluate((box) => box.clientWidth);
     const focused = () => page.evaluate(() => Number(document.activeElement?.dataset?.path ?? -1));
     const widest = async () => (await bars(page)).filter((bar) => Math.abs(bar.width - width) < 0.1).map((bar) => bar.path);
@@ -383,6 +393,7 @@ test_("what is under the pointer is said with its figures, and names are found",
   const { paths } = embedded(file, "report");
   await on(file, {}, async (page) => {
     await page.locator("#icicle").scrollIntoViewIfNeeded();
+    await settled(page);
     const at = paths.findIndex((path) => path.parent !== null);
     await page.locator(`#icicle [data-path="${at}"]`).hover();
     const said = await page.locator("#icicle .readout").textContent();
@@ -402,6 +413,7 @@ test_("a comparison's bars are as wide as the chosen totals, and coloured by the
   const { paths } = embedded(file, "comparison");
   await on(file, {}, async (page) => {
     await page.locator("#icicle").scrollIntoViewIfNeeded();
+    await settled(page);
     const width = await page.locator("#icicle .bars").evaluate((box) => box.clientWidth);
     const totals = {
       both: (path) => (path.a?.total_ns ?? 0) + (path.b?.total_ns ?? 0),
@@ -410,28 +422,20 @@ test_("a comparison's bars are as wide as the chosen totals, and coloured by the
     };
     for (const [choice, total] of Object.entries(totals)) {
       await page.locator("#icicle-widths").selectOption(choice);
+      await settled(page);
       const all = paths.filter((path) => path.parent === null).reduce((sum, path) => sum + total(path), 0);
-      const outer = paths.findIndex((path) => path.parent === null);
-      const expected = (width * total(paths[outer])) / all;
-      await page.waitForFunction(
-        ([at, expected]) => {
-          const bar = document.querySelector(`#icicle [data-path="${at}"]`);
-          return bar !== null && Math.abs(bar.getBoundingClientRect().width - expected) < 0.1;
-        },
-        [outer, expected],
-        POLLED,
-      );
       for (const bar of await bars(page)) {
         const path = paths[bar.path];
-        if (path.parent === null) continue;
         const siblings = paths.filter((other) => other.parent === path.parent);
         const inside = siblings.reduce((sum, other) => sum + total(other), 0);
-        const around = (width * total(paths[path.parent])) / all;
-        const wanted = (around * total(path)) / Math.max(inside, total(paths[path.parent]));
+        const whole = path.parent === null ? all : Math.max(inside, total(paths[path.parent]));
+        const around = path.parent === null ? width : (width * total(paths[path.parent])) / all;
+        const wanted = (around * total(path)) / whole;
         assert.ok(Math.abs(bar.width - wanted) < 0.1, `${choice}: ${bar.path}, ${bar.width} for ${wanted}`);
       }
     }
     await page.locator("#icicle-widths").selectOption("both");
+    await settled(page);
     const classes = new Map(
       await page.locator("#icicle .bars button").evaluateAll((all) => all.map((b) => [Number(b.dataset.path), b.className])),
     );
@@ -456,7 +460,7 @@ test_("axe finds nothing serious, in either theme, wide or narrow", async () => 
     for (const [colorScheme, width] of [["light", 1200], ["dark", 400]]) {
       await on(file, { viewport: { width, height: 900 }, colorScheme, bypassCSP: true }, async (page) => {
         await page.evaluate(() => document.getElementById("icicle")?.scrollIntoView());
-        await page.waitForTimeout(50);
+        await settled(page);
         await page.evaluate(axe);
         const found = await page.evaluate(async (part) => {
           const { violations } = await globalThis.axe.run(part);
@@ -499,6 +503,7 @@ test_("the timeline zooms, moves and shows the slowest span", async () => {
     await on(file, {}, async (page) => {
       const drawing = page.locator("#timeline-drawing");
       await drawing.scrollIntoViewIfNeeded();
+      await settled(page);
       const output = drawing.locator("output");
       const view = async () => [Number(await output.getAttribute("data-from")), Number(await output.getAttribute("data-to"))];
       await page.waitForFunction(() => document.querySelector("#timeline-drawing canvas") !== null, undefined, POLLED);
@@ -559,6 +564,7 @@ async function shows_every_span(file, timeline, surroundings) {
   await on(moved, {}, async (page) => {
     const drawing = page.locator("#timeline-drawing");
     await drawing.scrollIntoViewIfNeeded();
+    await settled(page);
     await drawing.locator(".canvas").focus();
     await page.keyboard.press("Enter");
     assert.match(await drawing.locator("output").textContent(), /every span/);
@@ -574,6 +580,7 @@ test_("the timeline says what is under the pointer", async () => {
   await on(file, {}, async (page) => {
     const drawing = page.locator("#timeline-drawing");
     await drawing.scrollIntoViewIfNeeded();
+    await settled(page);
     const over = await drawing.locator(".u-over").boundingBox();
     await page.mouse.move(over.x + ((start + length / 2) / length_ns) * over.width, over.y + 4 + 13 + 6);
     const said = await drawing.locator("output").textContent();
@@ -653,6 +660,7 @@ test_("three hundred charts are drawn when they are looked at", async () => {
     assert.ok((await drawn()) < 30, `${await drawn()} at once`);
     const last = embedded(file, "report").intervals.findLastIndex((i) => i.count > 0);
     await page.locator(`[data-chart="${last}"]`).scrollIntoViewIfNeeded();
+    await settled(page);
     await page.waitForFunction((n) => document.querySelector(`[data-chart="${n}"] canvas`) !== null, last, POLLED);
   });
 });
