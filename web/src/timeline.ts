@@ -291,7 +291,7 @@ class Drawing {
     );
     if (span !== undefined) {
       const why = this.data.dropped[span[5]] ?? "";
-      const left = why === "" ? "" : `; left out of the figures: ${why}`;
+      const left = why === "" ? "" : `; dropped from the figures: ${why}`;
       return `${lane.label}: ${this.data.names[span[4]] ?? ""}, ${duration(span[3])}${left}`;
     }
     const column = Math.floor((at / this.data.length_ns) * this.data.columns);

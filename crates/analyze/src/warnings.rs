@@ -89,7 +89,7 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
     let uncounted = m.kernel.as_ref().map_or(0, |k| k.losses_not_counted);
     if lost > 0 || uncounted > 0 {
         list.add("kernel_lost", format!(
-            "{lost} events of the kernel were lost{}: samples they fell into may have been kept",
+            "{lost} events of the kernel were lost{}: samples that they disturbed may have been kept",
             match uncounted {
                 0 => String::new(),
                 n => format!(", and in {n} places it is not known how many"),
@@ -190,7 +190,7 @@ fn culling(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
             facts.unknown
         )),
         Cull::Ratio(ratio) => list.add("culled_by_ratio", format!(
-            "samples over {ratio} times the least were dropped without evidence of what hit them: slow samples of the program itself may be among them"
+            "samples over {ratio} times the minimum were dropped without evidence of what disturbed them: slow samples of the program itself may be among them"
         )),
         _ => {}
     }
@@ -203,7 +203,7 @@ fn culling(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
     let much = |i: &IntervalReport| i.culled.share > MUCH_CULLED;
     if intervals.iter().any(much) {
         list.add("culled_share", format!(
-            "more than 5 % of the samples were dropped in {}: look at the figures before culling, too",
+            "more than 5 % of the samples were dropped in {}: look at the figures of all samples, too",
             named(intervals, much)
         ));
     }

@@ -289,7 +289,7 @@ fn a_program_that_is_started() {
     };
     is_whole(&screen, short, 50);
     assert!(
-        screen[5].contains("99.9 %") && screen[5].ends_with("culled"),
+        screen[5].contains("99.9 %") && screen[5].ends_with("dropped"),
         "{}",
         screen[5]
     );

@@ -38,7 +38,7 @@ pub(crate) fn estimates<'a>() -> Columns<'a, Row<'a>> {
         .column("mean", |(_, i, ())| Cell::estimate(&i.mean))
         .column("p99", |(_, i, ())| Cell::estimate(i.quantiles.get("0.99")))
         .column("max", |(_, i, ())| Cell::duration(i.statistics.max))
-        .column("culled", |(_, i, ())| {
+        .column("dropped", |(_, i, ())| {
             match i.count.saturating_add(i.culled.count) {
                 0 => Cell::Nothing,
                 _ => Cell::share(i.culled.share),
@@ -47,13 +47,13 @@ pub(crate) fn estimates<'a>() -> Columns<'a, Row<'a>> {
 }
 
 /// What was dropped and subtracted, and the figures without that.
-pub(crate) fn taken_out<'a>() -> Columns<'a, Row<'a>> {
-    let culled = |(_, i, ()): Row<'a>| Cell::Part(i.culled.count, i.culled.share);
-    named::<()>("taken out of")
-        .page("left out", culled)
+pub(crate) fn dropped_and_subtracted<'a>() -> Columns<'a, Row<'a>> {
+    let dropped = |(_, i, ()): Row<'a>| Cell::Part(i.culled.count, i.culled.share);
+    named::<()>("dropped from")
+        .page("dropped", dropped)
         .column("because", |(_, i, ())| Cell::Lines(remarks::causes(i)))
         .words()
-        .terminal("culled", culled)
+        .terminal("samples", dropped)
         .terminal("median before\n-> after", |(_, i, ())| {
             before_and_after(i, &i.before_culling.median, &i.median)
         })
@@ -82,7 +82,7 @@ pub(crate) fn taken_out<'a>() -> Columns<'a, Row<'a>> {
         })
 }
 
-/// A figure with every sample as it was, above the figure without culled samples and disturbances.
+/// A figure with every sample as it was, above the figure without dropped samples and disturbances.
 fn before_and_after<'a>(
     interval: &IntervalReport,
     before: &Option<Estimate>,
@@ -113,7 +113,7 @@ pub(crate) fn times<'a>() -> Columns<'a, Row<'a, [f64; 4]>> {
 
 /// The causes in samples according to the kernel's own events.
 pub(crate) fn evidence<'a>() -> Columns<'a, Row<'a, Fell>> {
-    named::<Fell>("fell into")
+    named::<Fell>("happened in")
         .column("what", |(_, _, fell)| Cell::text(fell.what))
         .words()
         .column("samples", |(_, _, fell)| {

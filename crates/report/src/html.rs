@@ -82,7 +82,7 @@ fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::
         tables::estimates(page, report)?;
         details::write(page, report)?;
         tables::times(page, report)?;
-        tables::taken_out(page, report)?;
+        tables::dropped_and_subtracted(page, report)?;
         tables::evidence(page, report)?;
     }
     if let Some(timeline) = beside.timeline {

@@ -52,7 +52,7 @@ pub fn render(report: &Report, options: Options) -> String {
     } else {
         parts.push(tables::estimates(report, columns));
         parts.extend(tables::times(report, columns));
-        parts.push(tables::taken_out(report, columns));
+        parts.push(tables::dropped_and_subtracted(report, columns));
         parts.extend(tables::evidence(report, columns));
     }
     parts.extend(states(report, columns));

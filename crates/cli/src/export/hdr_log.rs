@@ -44,7 +44,7 @@ pub fn write(spans: &Spans, mut out: &mut dyn Write) -> Result<String, Failure> 
     let mut serializer = V2DeflateSerializer::new();
     let mut builder = IntervalLogWriterBuilder::new();
     builder
-        .add_comment("undertick: values in ns, one line an interval, culled and compensated")
+        .add_comment("undertick: values in ns, one line for each interval, without dropped samples, compensated")
         .with_start_time(SystemTime::UNIX_EPOCH + start)
         .with_max_value_divisor(NS_PER_MAX_UNIT);
     let failed =

@@ -200,11 +200,11 @@ pub(crate) fn distributions(fleet: &Fleet) -> Columns<'_, OfType<'_>> {
         |at: usize| move |(m, of): OfType<'_>| Cell::Figure(quantity(of.quantiles[at], &m.unit));
     columns
         .column("machines", |(_, of)| Cell::text(of.hosts.to_string()))
-        .column("least", value(0))
+        .column("min", value(0))
         .column("5 %", value(1))
         .column("middle", value(3))
         .column("95 %", value(5))
-        .column("most", value(6))
+        .column("max", value(6))
         .column("scatter", |(metric, of)| Cell::Figure(scatter(metric, of)))
         .column("out", |(_, of)| match of.outlying {
             0 => Cell::text("0"),

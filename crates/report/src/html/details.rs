@@ -22,7 +22,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
          <label><input type=\"radio\" name=\"y\" value=\"linear\" checked> linear</label>\
          <label><input type=\"radio\" name=\"y\" value=\"log\"> logarithmic</label></fieldset>\n\
          <fieldset><legend>Before</legend>\
-         <label><input type=\"checkbox\" name=\"before\"> outlines: with what was left out \
+         <label><input type=\"checkbox\" name=\"before\"> outlines: with what was dropped \
          (dashed), with nothing subtracted (grey)</label></fieldset>\n\
          <p class=\"hint legend\"><span class=\"stroke median\"></span>median \
          <span class=\"stroke mean\"></span>mean <span class=\"stroke p99\"></span>p99; shaded: \
@@ -64,8 +64,8 @@ fn panel(page: &mut String, interval: &IntervalReport, index: usize) -> Result {
         fact("median of this run itself", estimate(own.median.as_ref()))?;
     }
     for (name, value) in [
-        ("least", interval.statistics.min),
-        ("greatest", interval.statistics.max),
+        ("min", interval.statistics.min),
+        ("max", interval.statistics.max),
         ("standard deviation", interval.statistics.sd),
     ] {
         if let Some(value) = value {

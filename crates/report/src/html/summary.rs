@@ -168,10 +168,10 @@ fn culling(report: &Report) -> String {
         return String::new();
     }
     if culled == 0 {
-        return "No sample was left out.".to_owned();
+        return "No sample was dropped.".to_owned();
     }
     format!(
-        "{} of {} samples ({}) were left out; the figures before and after stand under Before and after.",
+        "{} of {} samples ({}) were dropped; the figures before and after stand under Before and after.",
         figures::count(culled),
         figures::count(matched),
         figures::per_cent(culled as f64 / matched as f64)
@@ -233,7 +233,7 @@ pub(super) fn methods(page: &mut String, report: &Report) -> Result {
          <dt>Mean</dt><dd>{}</dd>\n<dt>Median and quantiles</dt><dd>{}</dd>\n\
          <dt>Digits</dt><dd>Only those that the interval supports; bounds are rounded \
          outwards.</dd>\n\
-         <dt>Left out</dt><dd>A sample is left out on evidence only; the cause is given with the \
+         <dt>Dropped</dt><dd>A sample is dropped on evidence only; the cause is given with the \
          share, and the figures before and after.</dd>\n</dl>\n</section>",
         Text(&remarks::treatment(report)),
         Text(&remarks::scope(report)),

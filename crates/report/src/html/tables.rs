@@ -150,21 +150,21 @@ pub(super) fn times(page: &mut String, report: &Report) -> Result {
 }
 
 /// What was dropped and subtracted, with the figures before and after.
-pub(super) fn taken_out(page: &mut String, report: &Report) -> Result {
+pub(super) fn dropped_and_subtracted(page: &mut String, report: &Report) -> Result {
     page.push_str("<section id=\"taken-out\">\n<h2>Before and after</h2>\n");
     let touched = rows(report, |i| {
         (remarks::is_cleaned(i) || i.compensation.cost.is_some()).then_some(())
     });
     if touched.is_empty() {
-        page.push_str("<p>No sample was left out and no cost subtracted.</p>\n</section>\n");
+        page.push_str("<p>No sample was dropped, and no cost subtracted.</p>\n</section>\n");
         return Ok(());
     }
     page.push_str(
-        "<p class=\"hint\">Samples left out on evidence or less what disturbed them, and what \
+        "<p class=\"hint\">Samples dropped on evidence, or less what disturbed them, and what \
          recording itself cost. All: with every matched sample and its disturbances; as read: \
          with nothing subtracted.</p>\n",
     );
-    sortable(page, &columns::taken_out(), touched)?;
+    sortable(page, &columns::dropped_and_subtracted(), touched)?;
     writeln!(page, "</section>")
 }
 
@@ -176,7 +176,7 @@ pub(super) fn evidence(page: &mut String, report: &Report) -> Result {
     }
     page.push_str(
         "<section id=\"evidence\">\n<h2>Evidence</h2>\n<p class=\"hint\">What the kernel's own \
-         events say fell into samples. Only what is not the program's own doing is left out.</p>\n",
+         events say fell into samples. Only what is not the program's own doing is dropped.</p>\n",
     );
     sortable(page, &columns::evidence(), fell)?;
     writeln!(page, "</section>")

@@ -68,7 +68,7 @@ fn slowest(timeline: &Timeline, detail: &Detail) -> String {
         .map_or("", String::as_str)
     {
         "" => "it is in the figures".to_owned(),
-        why => format!("left out of the figures: {why}"),
+        why => format!("dropped from the figures: {why}"),
     };
     let all = match detail.shorter_left_out_ns {
         None => "every span".to_owned(),
@@ -98,7 +98,7 @@ fn drawing(page: &mut String) -> Result {
          below says the same in numbers. Plus, minus, arrows, 0 and Enter zoom and move.\"></div>\n\
          <output></output>\n<p class=\"hint\">Drag to zoom. Each row is a depth of spans, a \
          column as solid as it was busy, in the colour of what took most of it. Crossed by lines: \
-         spans left out of the figures. Upright lines: events lost. Shaded: points switched \
+         spans dropped from the figures. Upright lines: events lost. Shaded: points switched \
          off.</p>\n</div>\n",
     );
     Ok(())

@@ -89,7 +89,7 @@ const COLUMNS: [(u16, Column); 10] = [
     (
         6,
         Column {
-            title: "least",
+            title: "min",
             width: 9,
             text: |e, _| one(extreme(e.interval.statistics.min)),
         },
@@ -97,7 +97,7 @@ const COLUMNS: [(u16, Column); 10] = [
     (
         2,
         Column {
-            title: "greatest",
+            title: "max",
             width: 9,
             text: |e, _| one(extreme(e.interval.statistics.max)),
         },
@@ -105,7 +105,7 @@ const COLUMNS: [(u16, Column); 10] = [
     (
         7,
         Column {
-            title: "culled",
+            title: "dropped",
             width: 8,
             text: |e, _| one(culled(e)),
         },

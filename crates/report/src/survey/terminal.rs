@@ -94,9 +94,11 @@ pub(crate) fn machine(host: &Host) -> String {
         or(&host.cpu_model, "CPU model not known"),
     ];
     parts.extend(host.memory_bytes.map(memory));
-    parts.push(match &host.hypervisor {
-        Some(name) => format!("a guest of {}", clean(name)),
-        None => "no hypervisor seen".to_owned(),
+    // A trace records neither memory nor hypervisor.
+    parts.extend(match (&host.hypervisor, host.memory_bytes) {
+        (Some(name), _) => Some(format!("a guest of {}", clean(name))),
+        (None, Some(_)) => Some("no hypervisor seen".to_owned()),
+        (None, None) => None,
     });
     parts.push(format!("Linux {}", clean(&host.kernel)));
     parts.push(format!("clock {}", clean(&host.clock)));

@@ -63,6 +63,17 @@ fn two() -> Survey {
     ])
 }
 
+/// A trace does not record whether there was a hypervisor, so nothing is said of it.
+#[test]
+fn a_trace_says_nothing_of_hypervisors() {
+    let mut host = two().host;
+    assert!(terminal::machine(&host).contains(", a guest of KVM, Linux 6.1"));
+    host.hypervisor = None;
+    assert!(terminal::machine(&host).contains(", no hypervisor seen, Linux 6.1"));
+    host.memory_bytes = None;
+    assert!(terminal::machine(&host).contains("(2 CPUs, Model 1, Linux 6.1, "));
+}
+
 #[test]
 fn reads_back_what_it_wrote() {
     let text = serde_json::to_string(&two()).unwrap();

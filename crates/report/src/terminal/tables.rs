@@ -34,14 +34,14 @@ pub(super) fn estimates(report: &Report, room: usize) -> String {
 }
 
 /// What was dropped and subtracted, and the figures without that.
-pub(super) fn taken_out(report: &Report, room: usize) -> String {
+pub(super) fn dropped_and_subtracted(report: &Report, room: usize) -> String {
     let touched = rows(report, |i| {
         let is_touched = remarks::is_cleaned(i) || i.compensation.cost.is_some() || i.unmatched > 0;
         is_touched.then_some(())
     });
     match touched.is_empty() {
-        true => "Nothing was taken out: no sample culled, no cost subtracted.".to_owned(),
-        false => draw(&columns::taken_out(), touched, room),
+        true => "No sample was dropped, and no cost subtracted.".to_owned(),
+        false => draw(&columns::dropped_and_subtracted(), touched, room),
     }
 }
 

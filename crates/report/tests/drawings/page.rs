@@ -283,7 +283,7 @@ fn the_summary_says_what_was_lost_and_left_out() {
     for sentence in [
         "1\u{a0}244 were lost, 0.039\u{a0}% of those written.",
         "1\u{a0}244 events were lost because a ring was full",
-        "were left out; the figures before and after",
+        "were dropped; the figures before and after",
         "The clock, tsc, moves 10.0\u{a0}ns at a time",
         "slowed the program by 2.1\u{a0}%",
         "3\u{a0}205\u{a0}292 events written = 3\u{a0}204\u{a0}048 received + 1\u{a0}244 lost",

@@ -63,11 +63,11 @@ fn every_interval_is_in_the_table() {
 }
 
 #[test]
-fn culling_is_shown_with_its_cause_and_effect() {
+fn dropping_is_shown_with_its_cause_and_effect() {
     let text = render(&invented::six(), Options::default());
     let mut rows = text
         .lines()
-        .skip_while(|line| !line.starts_with("taken out of"))
+        .skip_while(|line| !line.starts_with("dropped from"))
         .skip_while(|line| !line.starts_with("commit"));
     let (before, after) = (rows.next().unwrap(), rows.next().unwrap());
     assert!(
