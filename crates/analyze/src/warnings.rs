@@ -88,13 +88,16 @@ fn completeness(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]
         .max(facts.kernel_lost);
     let uncounted = m.kernel.as_ref().map_or(0, |k| k.losses_not_counted);
     if lost > 0 || uncounted > 0 {
-        list.add("kernel_lost", format!(
-            "{lost} events of the kernel were lost{}: samples that they disturbed may have been kept",
-            match uncounted {
-                0 => String::new(),
-                n => format!(", and in {n} places it is not known how many"),
-            }
-        ));
+        list.add(
+            "kernel_lost",
+            format!(
+                "{lost} events of the kernel were lost{}: disturbed samples may have been kept",
+                match uncounted {
+                    0 => String::new(),
+                    n => format!(", and in {n} places it is not known how many"),
+                }
+            ),
+        );
     }
     let switched = facts.manifest.perturbation.as_ref().filter(|p| p.pairs > 0);
     if let Some(about) = switched.filter(|about| about.is_of_kernel()) {
@@ -195,10 +198,13 @@ fn culling(list: &mut List, facts: &Facts<'_>, intervals: &[IntervalReport]) {
         _ => {}
     }
     if !facts.least_below_step.is_empty() {
-        list.add("least_not_positive", format!(
-            "the least sample of {} is not above zero, so the ratio was taken of one step of the clock",
-            shortened(facts.least_below_step.iter().map(String::as_str))
-        ));
+        list.add(
+            "least_not_positive",
+            format!(
+                "the minimum of {} is not above zero, so the ratio is to one step of the clock",
+                shortened(facts.least_below_step.iter().map(String::as_str))
+            ),
+        );
     }
     let much = |i: &IntervalReport| i.culled.share > MUCH_CULLED;
     if intervals.iter().any(much) {

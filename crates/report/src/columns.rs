@@ -49,11 +49,11 @@ pub(crate) fn estimates<'a>() -> Columns<'a, Row<'a>> {
 /// What was dropped and subtracted, and the figures without that.
 pub(crate) fn dropped_and_subtracted<'a>() -> Columns<'a, Row<'a>> {
     let dropped = |(_, i, ()): Row<'a>| Cell::Part(i.culled.count, i.culled.share);
-    named::<()>("dropped from")
+    named::<()>("before and after")
         .page("dropped", dropped)
         .column("because", |(_, i, ())| Cell::Lines(remarks::causes(i)))
         .words()
-        .terminal("samples", dropped)
+        .terminal("dropped", dropped)
         .terminal("median before\n-> after", |(_, i, ())| {
             before_and_after(i, &i.before_culling.median, &i.median)
         })

@@ -281,7 +281,7 @@ pub(crate) fn fell_into(interval: &IntervalReport) -> Vec<Fell> {
     by_cause
         .chain(unexplained.map(|u| Fell {
             what: format!(
-                "over {} times the minimum, without any of these; {} without any evidence",
+                "over {} times the minimum without a known disturbance; {} without any evidence",
                 u.ratio,
                 figures::short_count(u.without_evidence)
             ),

@@ -209,7 +209,7 @@ impl Summary {
                 notes.push("two readings are the cost itself: nothing subtracted".into());
             }
             IntervalKind::Message => notes.push(
-                "start and end lie in different threads: no cost subtracted, not culled by the \
+                "start and end lie in different threads: no cost subtracted, not dropped by the \
                  descheduled flag; the figures assume that all CPUs' clocks agree"
                     .into(),
             ),

@@ -41,7 +41,7 @@ pub fn write(spans: &Spans, out: &mut dyn Write) -> Result<String, Failure> {
             "undertick_started_unix_ns": manifest.started_unix_ns,
             "undertick_version": manifest.undertick_version,
             "undertick_repetition": "mean over one of 20 equal blocks of the recording's time, \
-                culled and compensated as by undertick report",
+                without dropped samples, compensated as by undertick report",
             "undertick_cpu_time": "not measured: the same as real_time",
         },
         "benchmarks": benchmarks,

@@ -260,7 +260,7 @@ fn what_is_little() {
     );
     assert!(
         few.words
-            .contains(&format!("about {wanted} runs of each may"))
+            .contains(&format!("about {wanted} runs of each may suffice"))
     );
 }
 
@@ -335,7 +335,7 @@ fn few_runs_are_named_and_other_kinds_refused() {
     assert!(few.text.contains("it takes 8 at least"), "{}", few.text);
     assert_eq!(
         found.rows[0].words,
-        "cannot tell: differs alone, not among so many"
+        "cannot tell: differs if judged alone, not among all figures"
     );
     // It stands before the table, and nowhere else.
     let shown = render(&found, 100);

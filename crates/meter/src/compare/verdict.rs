@@ -99,11 +99,11 @@ fn of_difference(verdict: Verdict, ratio: Option<&Estimate>) -> String {
 /// Says what is nearly known, and what would decide it.
 fn cannot_tell(row: &Row, level: f64) -> String {
     let alone = match row.p {
-        Some(p) if p <= 1.0 - level => ": differs alone, not among so many",
+        Some(p) if p <= 1.0 - level => ": differs if judged alone, not among all figures",
         _ => "",
     };
     match row.runs_wanted {
-        Some(runs) => format!("cannot tell{alone}; about {runs} runs of each may"),
+        Some(runs) => format!("cannot tell{alone}; about {runs} runs of each may suffice"),
         None => format!("cannot tell{alone}"),
     }
 }

@@ -69,8 +69,8 @@ const fn complete(report: &Report) -> &'static str {
 
 fn left_out(report: &Report) -> &'static str {
     match report.intervals.iter().any(|i| i.culled.count > 0) {
-        true => "Disturbed samples are out",
-        false => "All samples are in",
+        true => "Some disturbed samples were dropped",
+        false => "All samples were kept",
     }
 }
 
@@ -228,7 +228,7 @@ pub(super) fn methods(page: &mut String, report: &Report) -> Result {
         "<section id=\"methods\">\n<h2>Methods</h2>\n<dl class=\"facts\">\n\
          <dt>Settings</dt><dd>{}</dd>\n\
          <dt>Intervals</dt><dd>Behind each figure stands its {level} interval, {}: if the \
-         measurement were repeated many times, so many of the intervals would hold the true value. \
+         measurement were repeated many times, this share of the intervals would hold the true value. \
          A ? is a bound that the data cannot give.</dd>\n\
          <dt>Mean</dt><dd>{}</dd>\n<dt>Median and quantiles</dt><dd>{}</dd>\n\
          <dt>Digits</dt><dd>Only those that the interval supports; bounds are rounded \

@@ -160,8 +160,8 @@ pub(super) fn dropped_and_subtracted(page: &mut String, report: &Report) -> Resu
         return Ok(());
     }
     page.push_str(
-        "<p class=\"hint\">Samples dropped on evidence, or less what disturbed them, and what \
-         recording itself cost. All: with every matched sample and its disturbances; as read: \
+        "<p class=\"hint\">Samples were dropped on evidence, or the time of their \
+         disturbances was subtracted, as was the cost of recording. All: with every matched sample and its disturbances; as read: \
          with nothing subtracted.</p>\n",
     );
     sortable(page, &columns::dropped_and_subtracted(), touched)?;
@@ -175,8 +175,9 @@ pub(super) fn evidence(page: &mut String, report: &Report) -> Result {
         return Ok(());
     }
     page.push_str(
-        "<section id=\"evidence\">\n<h2>Evidence</h2>\n<p class=\"hint\">What the kernel's own \
-         events say fell into samples. Only what is not the program's own doing is dropped.</p>\n",
+        "<section id=\"evidence\">\n<h2>Evidence</h2>\n<p class=\"hint\">Disturbances \
+         that the kernel reports. Their time is subtracted, or the sample is dropped; what the program \
+         does itself stays.</p>\n",
     );
     sortable(page, &columns::evidence(), fell)?;
     writeln!(page, "</section>")

@@ -67,11 +67,11 @@ fn two() -> Survey {
 #[test]
 fn a_trace_says_nothing_of_hypervisors() {
     let mut host = two().host;
-    assert!(terminal::machine(&host).contains(", a guest of KVM, Linux 6.1"));
+    assert!(machine(&host).contains(", a guest of KVM, Linux 6.1"));
     host.hypervisor = None;
-    assert!(terminal::machine(&host).contains(", no hypervisor seen, Linux 6.1"));
+    assert!(machine(&host).contains(", no hypervisor seen, Linux 6.1"));
     host.memory_bytes = None;
-    assert!(terminal::machine(&host).contains("(2 CPUs, Model 1, Linux 6.1, "));
+    assert!(machine(&host).contains("(2 CPUs, Model 1, Linux 6.1, "));
 }
 
 #[test]

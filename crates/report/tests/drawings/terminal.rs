@@ -67,7 +67,7 @@ fn dropping_is_shown_with_its_cause_and_effect() {
     let text = render(&invented::six(), Options::default());
     let mut rows = text
         .lines()
-        .skip_while(|line| !line.starts_with("dropped from"))
+        .skip_while(|line| !line.starts_with("before and after"))
         .skip_while(|line| !line.starts_with("commit"));
     let (before, after) = (rows.next().unwrap(), rows.next().unwrap());
     assert!(
