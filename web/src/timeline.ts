@@ -291,8 +291,8 @@ class Drawing {
     );
     if (span !== undefined) {
       const why = this.data.dropped[span[5]] ?? "";
-      const left = why === "" ? "" : `; dropped from the figures: ${why}`;
-      return `${lane.label}: ${this.data.names[span[4]] ?? ""}, ${duration(span[3])}${left}`;
+      const dropped = why === "" ? "" : `; dropped from the figures: ${why}`;
+      return `${lane.label}: ${this.data.names[span[4]] ?? ""}, ${duration(span[3])}${dropped}`;
     }
     const column = Math.floor((at / this.data.length_ns) * this.data.columns);
     const cells = lane.rows.find(({ row }) => row === place.row)?.cells ?? [];

@@ -503,7 +503,6 @@ test_("the timeline zooms, moves and shows the slowest span", async () => {
     await on(file, {}, async (page) => {
       const drawing = page.locator("#timeline-drawing");
       await drawing.scrollIntoViewIfNeeded();
-      await settled(page);
       const output = drawing.locator("output");
       const view = async () => [Number(await output.getAttribute("data-from")), Number(await output.getAttribute("data-to"))];
       await page.waitForFunction(() => document.querySelector("#timeline-drawing canvas") !== null, undefined, POLLED);
@@ -660,7 +659,6 @@ test_("three hundred charts are drawn when they are looked at", async () => {
     assert.ok((await drawn()) < 30, `${await drawn()} at once`);
     const last = embedded(file, "report").intervals.findLastIndex((i) => i.count > 0);
     await page.locator(`[data-chart="${last}"]`).scrollIntoViewIfNeeded();
-    await settled(page);
     await page.waitForFunction((n) => document.querySelector(`[data-chart="${n}"] canvas`) !== null, last, POLLED);
   });
 });

@@ -132,7 +132,7 @@ fn tool(name: &str, version: &str, options: &str, words: &[&str]) -> Option<Stri
     let root = run::root().join("target/tools");
     let program = text(&root.join("bin").join(name));
     if !is_there(&program) {
-        // Compiled without optimization, which takes a third of the time; they run for seconds.
+        // They run for seconds, and optimization takes minutes.
         let words = format!(
             "cargo install --quiet --debug --locked --root {{}} --version {{}} {{}} {options}"
         );

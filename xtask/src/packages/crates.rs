@@ -102,10 +102,7 @@ pub fn build() -> Result<Outcome, String> {
         .split_once("[profile.release]")
         .ok_or("Cargo.toml: no [profile.release]")?;
     let members = workspace(&names)?.replacen("members = [", "members = [\"same-features\", ", 1);
-    let manifest = format!(
-        "{members}\n[profile.release]{}",
-        unoptimized(profiles, &names)?
-    );
+    let manifest = format!("{members}\n[profile.release]{profiles}");
     write(&unpacked.join("Cargo.toml"), &manifest)?;
     std::fs::copy(root().join("Cargo.lock"), unpacked.join("Cargo.lock"))
         .map_err(|e| e.to_string())?;
@@ -115,6 +112,13 @@ pub fn build() -> Result<Outcome, String> {
         &[],
     );
     build.current_dir(&unpacked);
+    // The program only has to run. The crates of others stay as the tests have compiled them.
+    for name in crate_names(&names)? {
+        build.args([
+            "--config",
+            &format!("profile.release.package.{name}.opt-level=0"),
+        ]);
+    }
     // The crates of others are compiled once for these and for the repository's.
     build.env("CARGO_BUILD_BUILD_DIR", root().join("target"));
     build.env("CARGO_TARGET_DIR", dir().join("built"));
@@ -131,27 +135,6 @@ pub fn build() -> Result<Outcome, String> {
         names.len(),
         output(line("{} --version", &[&program]))?.trim()
     )))
-}
-
-/// The sections of the release profile, but our crates are compiled in a third of the time: the program only
-/// has to run. The crates of others stay as the tests have compiled them.
-fn unoptimized(profiles: &str, names: &[&str]) -> Result<String, String> {
-    let of_ours = "[profile.release.package.undertick-";
-    let (mut kept, mut is_ours) = (String::new(), false);
-    for line in profiles.lines() {
-        if line.starts_with('[') {
-            is_ours = line.starts_with(of_ours);
-        }
-        if !is_ours {
-            kept += &format!("{line}\n");
-        }
-    }
-    let ending = format!("-{}", version()?);
-    for name in names {
-        let name = name.strip_suffix(&ending).unwrap_or(name);
-        kept += &format!("[profile.release.package.{name}]\nopt-level = 0\n");
-    }
-    Ok(kept)
 }
 
 /// Makes a crate that asks for the features of others' crates that the repository's tests have, so that those
@@ -234,16 +217,23 @@ pub fn by_the_msrv() -> Result<Outcome, String> {
 
 /// The manifest of a workspace in which packages use each other instead of what is published.
 fn workspace(names: &[&str]) -> Result<String, String> {
-    let ending = format!("-{}", version()?);
     let mut manifest =
         format!("[workspace]\nresolver = \"2\"\nmembers = {names:?}\n\n[patch.crates-io]\n");
-    for name in names {
-        let of = name
-            .strip_suffix(&ending)
-            .ok_or_else(|| format!("{name}: not of version {ending}"))?;
-        manifest += &format!("{of} = {{ path = \"{name}\" }}\n");
+    for (package, name) in names.iter().zip(crate_names(names)?) {
+        manifest += &format!("{name} = {{ path = \"{package}\" }}\n");
     }
     Ok(manifest)
+}
+
+/// The names of crates, from those of their packages, which end with the version.
+fn crate_names<'a>(packages: &[&'a str]) -> Result<Vec<&'a str>, String> {
+    let ending = format!("-{}", version()?);
+    let name = |package: &&'a str| {
+        package
+            .strip_suffix(&ending)
+            .ok_or_else(|| format!("{package}: not of version {ending}"))
+    };
+    packages.iter().map(name).collect()
 }
 
 /// The compiler that a manifest names.

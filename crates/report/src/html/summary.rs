@@ -18,7 +18,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
     let sentences = [
         (complete(report), completeness(report)),
         ("Where the time goes", largest(report)),
-        (left_out(report), culling(report)),
+        (dropped(report), culling(report)),
         (fine_enough(report), clock(report)),
         (
             known_effect(report),
@@ -67,7 +67,7 @@ const fn complete(report: &Report) -> &'static str {
     }
 }
 
-fn left_out(report: &Report) -> &'static str {
+fn dropped(report: &Report) -> &'static str {
     match report.intervals.iter().any(|i| i.culled.count > 0) {
         true => "Some disturbed samples were dropped",
         false => "All samples were kept",
