@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use pyo3::prelude::*;
 use undertick_document::{self as document, IntervalReport, PathReport, PathStates, StateReport};
 use undertick_report::{compare, html, terminal};
@@ -178,6 +178,15 @@ fn tree(report: &document::Report) -> Result<RecordBatch, arrow_schema::ArrowErr
         ),
         ("calls", counts(|p| p.calls)),
         ("recursive_calls", counts(|p| p.recursive_calls)),
+        (
+            "is_switched",
+            Arc::new(
+                paths
+                    .iter()
+                    .map(|p| Some(p.is_switched))
+                    .collect::<BooleanArray>(),
+            ),
+        ),
         ("total_ns", floats(|p| p.total.as_ref().map(|t| t.value))),
         ("total_lo_ns", floats(|p| p.total.as_ref()?.interval.lo)),
         ("total_hi_ns", floats(|p| p.total.as_ref()?.interval.hi)),

@@ -180,7 +180,8 @@ class Report(Mapping[str, Any]):
         the role where threads of several roles have spans), ``name`` of the innermost span or the
         role, ``parent`` (row of the path around it, null for outermost ones; it comes before),
         ``depth``, ``threads`` (number of threads of a role; null for a span), ``calls`` (0 for a
-        role), ``recursive_calls`` (those inside another call of the path), and float64, null where unknown: ``total_ns`` with its bounds ``total_lo_ns`` and
+        role), ``recursive_calls`` (those inside another call of the path), ``is_switched`` (its points were off
+        at times, and the program did more than was recorded), and float64, null where unknown: ``total_ns`` with its bounds ``total_lo_ns`` and
         ``total_hi_ns``, ``self_ns``, ``off_cpu_ns``, ``share`` of the time in all outermost spans,
         ``mean_ns``, ``median_ns``, ``p99_ns``, ``max_ns``. They describe this recording.
         """

@@ -42,6 +42,8 @@ export interface Path {
   threads?: number;
   parent: number | null;
   calls: number;
+  /** Its points were off at times. */
+  is_switched?: boolean;
   total: Estimate | null;
   self_ns: number | null;
   off_cpu_ns: number | null;

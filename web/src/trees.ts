@@ -30,6 +30,7 @@ function ofReport(): Tree {
         ["self", path.self_ns], ["off CPU", path.off_cpu_ns], ["median", path.median_ns], ["p99", path.p99_ns],
       ];
       for (const [name, ns] of figures) if (ns !== null) parts.push(`${name} ${duration(ns)}`);
+      if (path.is_switched) parts.push("its points were off at times: it was called more often");
       return parts.join(", ");
     },
   };

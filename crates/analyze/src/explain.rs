@@ -97,6 +97,7 @@ pub fn explain(
             running,
             ns_per_tick: ns,
             first,
+            is_switched: facts::is_switched(manifest),
             roles: facts::roles(manifest),
             threads: facts::threads(manifest),
         },

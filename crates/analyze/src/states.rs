@@ -148,6 +148,7 @@ impl<'a> Looking<'a> {
             running,
             ns_per_tick,
             first,
+            is_switched: facts::is_switched(&trace.manifest),
             roles: facts::roles(&trace.manifest),
             threads: facts::threads(&trace.manifest),
         });

@@ -79,9 +79,11 @@ impl Summary {
             })
             .collect();
         let knows_switches = context.evidence.is_there();
+        let is_switched: Vec<bool> = tallies.iter().map(|tally| tally.is_switched).collect();
         let source = paths::PathSource {
             tree: &context.tree,
             intervals: &intervals,
+            is_switched: &is_switched,
             ns_per_tick: self.ns(),
             knows_switches,
         };

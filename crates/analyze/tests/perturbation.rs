@@ -134,6 +134,27 @@ fn points_that_are_off_are_subtracted_too() {
     assert!((apart.value - WORK).abs() < 0.5, "{apart:?}");
 }
 
+/// Of parts there are those that were recorded alone, so what a frame takes besides them is not known.
+#[test]
+fn the_tree_counts_what_was_recorded_and_says_so() {
+    let paths = |kept: &[u16]| analysed(&switched(kept), &rows(20), None).paths;
+    let found = paths(&[1, 3, 5]);
+    let (frame, part) = (&found[0], &found[1]);
+    assert_eq!(
+        (frame.name.as_str(), frame.is_switched, frame.self_ns),
+        ("frame", false, None)
+    );
+    assert_eq!((part.name.as_str(), part.is_switched), ("part", true));
+    assert!(part.self_ns.is_some(), "nothing is inside: {part:?}");
+    assert!(part.calls < frame.calls * 6 / 10, "{part:?}");
+    // The same rows where nothing was switched: the rest of a frame is its own.
+    let found = paths(&[1, 2, 3, 4, 5]);
+    assert!(
+        found[0].self_ns.is_some() && !found[1].is_switched,
+        "{found:?}"
+    );
+}
+
 #[test]
 fn an_enclosing_span_is_slowed_by_what_is_inside() {
     let report = analysed(&switched(&[1, 3, 5]), &rows(20), None);

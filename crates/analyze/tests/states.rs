@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use undertick_analyze::runs::{Run, combine};
 use undertick_analyze::{Options, add_states, add_states_of_runs, analyze};
 use undertick_document::{PathStates, Report, StateCondition, StateFact};
+use undertick_format::manifest::Perturbation;
 use undertick_format::read::Trace;
 use undertick_record::synthetic::SyntheticRing;
 use undertick_ring::Kind;
@@ -192,6 +193,36 @@ fn a_child_tells_the_calls_around_it_apart() {
     // 0.4 of 8000 requests, within 5 standard deviations of 0.0055, or of half of them.
     assert!((share - 0.4).abs() < 0.04, "{share}");
     assert!(request.explained > 0.5, "{}", request.explained);
+}
+
+/// Where points were switched off and on, no call is told apart by the points in it or before it.
+#[test]
+fn points_that_were_off_at_times_tell_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.ut");
+    made::write(&path, &NAMES, &threads(4_000));
+    let mut trace = Trace::open(&path).unwrap();
+    trace.manifest.perturbation = Some(Perturbation {
+        asked: "1".to_owned(),
+        kept: vec![REQUEST, TURN, EVEN, LATE],
+        pairs: 40,
+        half_ns: 1_000_000,
+    });
+    let options = Options::default();
+    let mut report = analyze(&trace, options.clone(), &mut |_| {}).unwrap();
+    add_states(&trace, &options, &mut report, &mut |_| {}).unwrap();
+    let facts: Vec<StateFact> = (report.states.iter())
+        .flat_map(|of| of.states.iter().flat_map(|state| &state.conditions))
+        .map(|condition| condition.fact)
+        .collect();
+    assert!(facts.contains(&StateFact::Thread), "{facts:?}");
+    let of_points = |fact: &StateFact| {
+        matches!(
+            fact,
+            StateFact::With | StateFact::WithEvent | StateFact::Value | StateFact::After
+        )
+    };
+    assert!(!facts.iter().any(of_points), "{facts:?}");
 }
 
 /// Five runs, each as above with chances of its own. In two of them the requests take longer.

@@ -98,7 +98,8 @@ impl Report {
     }
 
     /// The most that the self time of a path can be, ns, where it is not known because what was
-    /// subtracted for recording exceeds it; otherwise `None`.
+    /// subtracted for recording exceeds it or because spans inside were not recorded all the time;
+    /// otherwise `None`.
     #[must_use]
     pub fn most_self_ns(&self, at: usize) -> Option<f64> {
         let is_unknown = |path: &&PathReport| path.self_ns.is_none() && path.threads.is_none();

@@ -29,13 +29,18 @@ pub struct PathReport {
     pub calls: u64,
     /// The calls among them that lie inside another call of the same path.
     pub recursive_calls: u64,
+    /// Its points were switched off and on (`record --perturbation`): its calls, its total and its
+    /// share are those of the time they were on, and the program did more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_switched: bool,
     /// Time of all calls, ns, compensated and without the known time of disturbances; that of
     /// recursive calls is counted once. Its interval covers what the clock and the cost of recording
     /// leave uncertain. `null` where the sum cannot be true. That of a role is the sum of its outermost
     /// spans.
     pub total: Option<Estimate>,
     /// The part of the total that lies in no span inside, ns. `null` where what was subtracted for
-    /// recording exceeds it, and for a role.
+    /// recording exceeds it, where spans inside were recorded for a part of the time alone, and for a
+    /// role.
     pub self_ns: Option<f64>,
     /// The part of the total for which its thread waited, slept or had yielded, ns; `null` where no
     /// kernel events show it.
@@ -50,6 +55,12 @@ pub struct PathReport {
     /// Longest call, ns, compensated and without the known time of disturbances; also one that is no
     /// sample, because it was disturbed for an unknown time.
     pub max_ns: Option<f64>,
+}
+
+// The signature that serde asks for.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(is: &bool) -> bool {
+    !is
 }
 
 impl PathReport {

@@ -243,13 +243,20 @@ pub(crate) fn at_most(ns: f64) -> String {
     format!("<{}", figures::duration(ns))
 }
 
-/// The name of a path; that of a role with the number of its threads.
+/// What is at least this.
+pub(crate) fn at_least(figure: &str) -> String {
+    format!(">{figure}")
+}
+
+/// The name of a path; that of a role with the number of its threads, and whether its points were
+/// off at times.
 pub(crate) fn path_label(path: &PathReport) -> String {
     let name = clean(&path.name);
     match path.threads {
         Some(threads) if threads != 1 => {
             format!("{name} ({})", number_of(u64::from(threads), "thread"))
         }
+        _ if path.is_switched => format!("{name} (off at times)"),
         _ => name,
     }
 }

@@ -124,6 +124,7 @@ fn combined(of: &[&PathReport]) -> PathReport {
         depth: of[0].depth,
         calls: of.iter().map(|path| path.calls).sum(),
         recursive_calls: of.iter().map(|path| path.recursive_calls).sum(),
+        is_switched: of.iter().any(|path| path.is_switched),
         total,
         self_ns: sum(|path| path.self_ns),
         off_cpu_ns: sum(|path| path.off_cpu_ns),

@@ -25,6 +25,8 @@ pub(crate) struct About {
     pub(crate) ns_per_tick: f64,
     /// The time from which times count, ticks.
     pub(crate) first: i64,
+    /// The program's points were switched off and on.
+    pub(crate) is_switched: bool,
     /// Names of threads, by their numbers.
     pub(crate) roles: HashMap<i32, String>,
     /// Threads of rings.
@@ -44,6 +46,12 @@ pub(crate) fn roles(manifest: &Manifest) -> HashMap<i32, String> {
     threads
         .map(|thread| (thread.tid, thread.name.clone()))
         .collect()
+}
+
+/// Whether points of the program were switched off and on.
+pub(crate) fn is_switched(manifest: &Manifest) -> bool {
+    let switched = manifest.perturbation.as_ref();
+    switched.is_some_and(|switched| switched.pairs > 0 && !switched.is_of_kernel())
 }
 
 /// Threads of rings.
@@ -88,17 +96,20 @@ impl Facts {
                 .collect(),
         };
         // What the program does comes before what happens to it: of two facts that always come
-        // together the first is named.
-        for (interval, name) in (0..MOST_INSIDE).zip(intervals) {
-            let is_inside = |call: &Call| call.inside >> interval & 1 == 1;
-            all.whether(StateFact::With, Some(name), calls, is_inside);
+        // together the first is named. Where points were switched off and on, a call without a span
+        // inside may be one whose points were off.
+        if !abouts.iter().any(|about| about.is_switched) {
+            for (interval, name) in (0..MOST_INSIDE).zip(intervals) {
+                let is_inside = |call: &Call| call.inside >> interval & 1 == 1;
+                all.whether(StateFact::With, Some(name), calls, is_inside);
+            }
+            all.numbers(events, calls);
+            let nothing = "nothing".to_owned();
+            all.among(StateFact::After, calls, |call| {
+                let after = call.after.and_then(|after| intervals.get(after as usize));
+                Some(after.unwrap_or(&nothing).clone())
+            });
         }
-        all.numbers(events, calls);
-        let nothing = "nothing".to_owned();
-        all.among(StateFact::After, calls, |call| {
-            let after = call.after.and_then(|after| intervals.get(after as usize));
-            Some(after.unwrap_or(&nothing).clone())
-        });
         all.whether(StateFact::Faulted, None, calls, |call| call.is_faulted);
         all.whether(StateFact::Resumed, None, calls, |call| call.is_resumed);
         all.among(StateFact::Run, calls, |call| about(call).run.clone());

@@ -11,6 +11,8 @@ pub(super) struct PathSource<'a> {
     pub(super) tree: &'a Tree,
     /// The report of each interval, by its index in the tree.
     pub(super) intervals: &'a [IntervalReport],
+    /// Which of them had points that were switched off and on.
+    pub(super) is_switched: &'a [bool],
     pub(super) ns_per_tick: f64,
     pub(super) knows_switches: bool,
 }
@@ -37,7 +39,10 @@ impl Sums {
                 own[outer] = own[outer].zip(totals[at]).map(|(own, more)| own + more);
             }
             if let Some(around) = (node.parent as usize).checked_sub(1) {
-                own[around] = own[around].zip(totals[at]).map(|(own, inner)| own - inner);
+                // Of a span whose points were off for a part of the time the rest is not known, and
+                // would be time of the one around it.
+                let inner = totals[at].filter(|_| !names.is_switched(node));
+                own[around] = own[around].zip(inner).map(|(own, inner)| own - inner);
             }
         }
         Self { all, totals, own }
@@ -109,6 +114,7 @@ pub(super) fn paths(source: &PathSource<'_>, roles: &[(&str, u32)]) -> Vec<PathR
                 share,
                 calls: all.calls,
                 recursive_calls: all.calls - node.figures.calls,
+                is_switched: names.is_switched(node),
                 total: names.total(node, total),
                 self_ns: sums.own[at],
                 off_cpu_ns: (source.knows_switches)
@@ -174,6 +180,7 @@ fn empty(name: &str) -> PathReport {
         depth: 0,
         calls: 0,
         recursive_calls: 0,
+        is_switched: false,
         total: None,
         self_ns: None,
         off_cpu_ns: None,
@@ -187,6 +194,7 @@ fn empty(name: &str) -> PathReport {
 /// What the intervals know of their nodes.
 struct Names<'a> {
     intervals: &'a [IntervalReport],
+    is_switched: &'a [bool],
     /// What each call has beyond its ticks, ns: costs are subtracted from these in whole ticks, and
     /// the rest from the figures. With a sampled span it also makes up for the calls that no record
     /// stands for. `None` where the interval has no total.
@@ -201,6 +209,7 @@ impl<'a> Names<'a> {
         let PathSource {
             tree,
             intervals,
+            is_switched,
             ns_per_tick,
             ..
         } = *source;
@@ -225,10 +234,15 @@ impl<'a> Names<'a> {
             .collect();
         Self {
             intervals,
+            is_switched,
             beyond_ticks_ns,
             nodes,
             ns_per_tick,
         }
+    }
+
+    fn is_switched(&self, node: &Node) -> bool {
+        (node.interval()).is_some_and(|interval| self.is_switched[interval as usize])
     }
 
     fn total_ns(&self, node: &Node) -> Option<f64> {

@@ -235,6 +235,21 @@ fn a_self_time_that_is_not_known_has_a_bound() {
     assert_eq!(report.most_self_ns(0), None);
 }
 
+/// A span whose points were off at times was called more often than was recorded.
+#[test]
+fn what_was_off_at_times_is_marked() {
+    let mut report = two_callers();
+    report.paths[0].self_ns = None;
+    report.paths[1].is_switched = true;
+    let text = overview(&report, Spans::Tree, 110);
+    let row = text.lines().find(|line| line.contains("off at times"));
+    let words: Vec<&str> = row.unwrap().split_whitespace().collect();
+    let row = "`- parse (off at times) >40 % >400 ms 400 ms >1 000";
+    assert!(words.join(" ").starts_with(row), "{words:?}");
+    assert!(text.contains("600 ms  <201 ms  1 000"), "{text}");
+    assert!(undertick_report::html::render(&report).contains("parse (off at times)"));
+}
+
 #[test]
 fn findings_come_by_their_weight() {
     let mut report = two_callers();

@@ -4,7 +4,7 @@ use undertick_document::{IntervalReport, PathReport, Report, figures};
 use undertick_units::Estimate;
 
 use super::Spans;
-use crate::findings::{at_most, path_label};
+use crate::findings::{at_least, at_most, path_label};
 use crate::text::{clean, columns as width, shorten};
 
 /// Fewest columns for a name.
@@ -111,13 +111,18 @@ fn row_of_path(path: &PathReport, most_self_ns: Option<f64>, branch: &str) -> Ro
         _ => " (recursive)",
     };
     let calls = path.threads.is_none().then_some(path.calls);
+    // More happened while its points were off.
+    let recorded = |figure: Option<String>| match path.is_switched {
+        true => figure.map(|figure| at_least(&figure)),
+        false => figure,
+    };
     row(
         format!("{branch}{}{recursive}", path_label(path)),
         [
-            path.share.map(figures::per_cent),
-            sum(path.total.as_ref().map(|total| total.value)),
+            recorded(path.share.map(figures::per_cent)),
+            recorded(sum(path.total.as_ref().map(|total| total.value))),
             sum(path.self_ns).or_else(|| most_self_ns.map(at_most)),
-            calls.map(figures::short_count),
+            recorded(calls.map(figures::short_count)),
             each(path.mean_ns()),
             each(path.median_ns),
             each(path.p99_ns),

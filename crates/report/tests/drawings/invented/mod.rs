@@ -310,6 +310,7 @@ pub fn paths(intervals: &[IntervalReport]) -> Vec<PathReport> {
             depth,
             calls: interval.count,
             recursive_calls: u64::from(at % 5 == 3).min(interval.count),
+            is_switched: false,
             total: Some(within(total_ns, 0.02, "sum of all calls", interval.count)),
             self_ns: Some(total_ns / 3.0),
             off_cpu_ns: Some(total_ns / 7.0),
