@@ -41,7 +41,7 @@ unsafe extern "C" {
 /// Passes of the workload. Each pass is one sample of every regular span; sampled spans are
 /// recorded in one pass of four. Spans in random order have a fourth as many samples. Takes about
 /// 200 ms.
-pub const PASSES: u32 = 6_000;
+pub const PASSES: u32 = 5_000;
 
 /// Why the cost of recording could not be measured.
 #[derive(Debug, thiserror::Error)]

@@ -5,15 +5,15 @@ use undertick_units::{Estimate, Interval};
 
 use super::chains::Chains;
 use super::fastest::Fastest;
-use super::samples::{REGULAR_PLAIN, Samples};
+use super::samples::{AGAIN, REGULAR_PLAIN, Samples};
 use super::{NotCalibrated, half};
 
 /// Offset from the event of the span around nothing, as in `calibration.c`, and pairs of
 /// instructions of a dose.
 pub(super) const DOSES: [(u32, f64); 4] = [(1, 3.0), (2, 20.0), (3, 50.0), (4, 200.0)];
 
-/// Pairs of instructions in the sections that are cold.
-const COLD_PAIRS: f64 = 50.0;
+/// Pairs of instructions in the sections that are cold: so few that their own code is hardly fetched.
+const COLD_PAIRS: f64 = 3.0;
 
 /// One kind of span in the regular and the random loop. The events named here are around nothing;
 /// [`DOSES`] count from them.
@@ -23,6 +23,8 @@ pub(super) struct Sections {
     pub(super) random: u32,
     /// Around [`COLD_PAIRS`] after work that has pushed the code of points out of the nearest caches.
     pub(super) cold: Option<u32>,
+    /// Each is executed twice.
+    pub(super) is_repeated: bool,
     /// Core cycles by which the instructions beside such a span shift its cost, or what it is beyond
     /// its pairs.
     pub(super) surroundings_cycles: f64,
@@ -32,11 +34,27 @@ impl Sections {
     /// All its events.
     pub(super) fn events(self) -> Vec<u32> {
         let doses = 0..=DOSES.len() as u32;
-        ([self.regular, self.random].iter())
+        let first: Vec<u32> = ([self.regular, self.random].iter())
             .flat_map(|first| doses.clone().map(move |at| first + at))
+            .collect();
+        let again = first.iter().map(|event| event + AGAIN);
+        (first.iter().copied())
+            .chain(again)
             .chain(self.cold)
             .collect()
     }
+
+    /// What is added to the event of a span around a dose whose code is in the nearest caches.
+    pub(super) const fn again(self) -> u32 {
+        if self.is_repeated { AGAIN } else { 0 }
+    }
+}
+
+/// Whether the spans of an event hold nothing or a dose, and are executed twice.
+pub(super) fn are_repeated(event: u32) -> bool {
+    let is_of = |first: u32| (first..=first + DOSES.len() as u32).contains(&event);
+    ([PLAIN, ORDERED, PAIRED].iter())
+        .any(|sections| is_of(sections.regular) || is_of(sections.random))
 }
 
 /// On an AMD guest it was one cycle (four programs, inlined or not: 29.2..29.8 ns at 0.35 ns a
@@ -47,18 +65,21 @@ const PLAIN: Sections = Sections {
     regular: REGULAR_PLAIN,
     random: 10,
     cold: Some(270),
+    is_repeated: true,
     surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 const ORDERED: Sections = Sections {
     regular: 70,
     random: 20,
     cold: Some(271),
+    is_repeated: true,
     surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 pub(super) const PAIRED: Sections = Sections {
     regular: 80,
     random: 50,
     cold: None,
+    is_repeated: true,
     // On an Intel guest whose core is shared: a standard deviation of 0.8 ns between processes, at 0.4
     // ns a cycle.
     surroundings_cycles: 2.0,
@@ -110,20 +131,20 @@ pub(super) fn from_samples(
                 Ok(sum(&more, &ordered.dosed_ns))
             })
             .collect::<Result<Vec<_>, NotCalibrated>>()?;
-        let fast = &fastest.only(samples, &PLAIN.events());
-        let [regular, random] = dosed(fast, PLAIN, chains)?;
-        let first = least_dose(&regular);
+        let only_fast = &fastest.only(samples, &PLAIN.events());
+        let fast = Dosed::measure(only_fast, PLAIN, chains)?;
+        let first = least_dose(&fast.regular);
         // A program may find the core in any state.
-        let [at_any_time, _] = dosed(samples, PLAIN, chains)?;
-        let others = [&random[first..], &at_any_time[first..], &works].concat();
+        let at_any_time = Dosed::measure(samples, PLAIN, chains)?.regular;
+        let others = [&fast.others(first)[..], &at_any_time[first..], &works].concat();
         SpanCost {
             dosed_ns: in_any_surroundings(
-                together(&regular[first..], &others),
+                together(&fast.regular[first..], &others),
                 pair,
                 SURROUNDINGS_CYCLES,
             ),
             least_dose_ns: Some(DOSES[first].1 * pair.value),
-            ..span_cost(fast, PLAIN, chains)?
+            ..span_cost(only_fast, PLAIN, chains)?
         }
     };
     // The same steps with some records in each, less those without in the same pass. By medians,
@@ -179,23 +200,54 @@ pub(super) fn from_samples(
     })
 }
 
-/// What spans around known doses show beyond the doses, in regular order and in random order with
-/// those that are cold.
-fn dosed(
-    samples: &Samples,
-    sections: Sections,
-    chains: &Chains,
-) -> Result<[Vec<Estimate>; 2], NotCalibrated> {
-    let doses = |base: u32| {
-        (DOSES.iter())
-            .map(|&(offset, pairs)| chains.mean_beyond(samples, base + offset, pairs, |s| s.tm))
-            .collect::<Result<Vec<_>, NotCalibrated>>()
-    };
-    let mut random = doses(sections.random)?;
-    let cold =
-        (sections.cold).map(|event| chains.mean_beyond(samples, event, COLD_PAIRS, |s| s.tm));
-    random.extend(cold.transpose()?);
-    Ok([doses(sections.regular)?, random])
+/// What spans show beyond the known doses that they are around, one entry for each dose.
+struct Dosed {
+    /// In regular order.
+    regular: Vec<Estimate>,
+    /// In random order.
+    random: Vec<Estimate>,
+    /// In both orders, where the code of points and dose may have left the nearest caches; empty where
+    /// that is not told from the others.
+    first: [Vec<Estimate>; 2],
+    /// Where that code surely has.
+    cold: Option<Estimate>,
+}
+
+impl Dosed {
+    fn measure(
+        samples: &Samples,
+        sections: Sections,
+        chains: &Chains,
+    ) -> Result<Self, NotCalibrated> {
+        let beyond = |event: u32, pairs: f64| chains.mean_beyond(samples, event, pairs, |s| s.tm);
+        let doses = |base: u32| {
+            (DOSES.iter())
+                .map(|&(offset, pairs)| beyond(base + offset, pairs))
+                .collect::<Result<Vec<_>, NotCalibrated>>()
+        };
+        let first = match sections.is_repeated {
+            true => [doses(sections.regular)?, doses(sections.random)?],
+            false => [Vec::new(), Vec::new()],
+        };
+        Ok(Self {
+            regular: doses(sections.regular + sections.again())?,
+            random: doses(sections.random + sections.again())?,
+            first,
+            cold: (sections.cold)
+                .map(|event| beyond(event, COLD_PAIRS))
+                .transpose()?,
+        })
+    }
+
+    /// All costs but the regular ones, of the doses from an index on. Of those whose code has to be
+    /// fetched the first dose alone: what a longer one takes for that is its own time.
+    fn others(&self, from: usize) -> Vec<Estimate> {
+        let first = self.first.iter().filter_map(|of| of.get(from));
+        let random = &self.random[from..];
+        (random.iter().chain(first).chain(&self.cold))
+            .cloned()
+            .collect()
+    }
 }
 
 pub(super) fn span_cost(
@@ -203,16 +255,19 @@ pub(super) fn span_cost(
     sections: Sections,
     chains: &Chains,
 ) -> Result<SpanCost, NotCalibrated> {
-    let [regular, random] = dosed(samples, sections, chains)?;
+    let found = Dosed::measure(samples, sections, chains)?;
     let mean = |event: u32| samples.mean(event);
     let empty = Estimate {
         method: "mean of sections around nothing".to_owned(),
-        ..together(&[mean(sections.regular)?], &[mean(sections.random)?])
+        ..together(
+            &[mean(sections.regular + sections.again())?],
+            &[mean(sections.random + sections.again())?],
+        )
     };
     Ok(SpanCost {
         empty_ns: empty,
         dosed_ns: in_any_surroundings(
-            together(&regular, &random),
+            together(&found.regular, &found.others(0)),
             &chains.pair_ns,
             sections.surroundings_cycles,
         ),
@@ -337,3 +392,6 @@ pub(super) fn together(regular: &[Estimate], random: &[Estimate]) -> Estimate {
         ..regular[0].clone()
     }
 }
+
+#[cfg(test)]
+mod tests;

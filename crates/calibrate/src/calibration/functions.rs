@@ -24,6 +24,7 @@ const FUNCTIONS: Sections = Sections {
     regular: FIRST_FUNCTION as u32,
     random: FIRST_FUNCTION as u32 + 1 + DOSES.len() as u32,
     cold: None,
+    is_repeated: false,
     surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 /// Ordered spans around steps that are functions, not recorded and recorded, for each kind of work.

@@ -20,7 +20,7 @@ pub(super) fn measure(
     fastest: &Fastest,
 ) -> Result<PairedCost, NotCalibrated> {
     let fast = fastest.only(all, &of.events());
-    let samples = by_dose(all, of.regular);
+    let samples = by_dose(all, of);
     let mean = |samples: &[Paired], correction: &Correction| {
         all.mean_of(samples.iter().map(|s| correction.apply(s)))
     };
@@ -38,7 +38,15 @@ pub(super) fn measure(
                 })
                 .collect::<Result<Vec<_>, NotCalibrated>>()
         };
-        let (regular, random) = (each(of.regular)?, each(of.random)?);
+        let (regular, mut random) = (
+            each(of.regular + of.again())?,
+            each(of.random + of.again())?,
+        );
+        // As in `span_cost`: the shortest dose where code has to be fetched.
+        for first in [of.regular, of.random] {
+            let (offset, pairs) = DOSES[0];
+            random.push(chains.mean_beyond(&fast, first + offset, pairs, |s| correction.apply(s))?);
+        }
         let cost = together(&regular, &random);
         Ok::<_, NotCalibrated>(in_any_surroundings(
             cost,
@@ -49,7 +57,7 @@ pub(super) fn measure(
     let fitted = control_variate(samples[0]);
     // As among the samples with which the doses were measured.
     let believed = |s: &&Paired| fitted.held(s.t1) == s.t1 && fitted.held(s.t4) == s.t4;
-    let doses = &by_dose(&fast, of.regular)[1..];
+    let doses = &by_dose(&fast, of)[1..];
     let pairs: Vec<Paired> = (doses.iter().copied().flatten())
         .filter(believed)
         .map(|s| Paired {
@@ -76,7 +84,8 @@ pub(super) fn measure(
 }
 
 /// Spans around nothing and around each dose.
-fn by_dose(samples: &Samples, first: u32) -> Vec<&[Paired]> {
+fn by_dose(samples: &Samples, of: Sections) -> Vec<&[Paired]> {
+    let first = of.regular + of.again();
     (first..=first + DOSES.len() as u32)
         .map(|event| samples.get(event))
         .collect()

@@ -21,6 +21,7 @@ const SAMPLED: Sections = Sections {
     regular: 170,
     random: 180,
     cold: None,
+    is_repeated: false,
     surroundings_cycles: SURROUNDINGS_CYCLES,
 };
 /// Ordered spans around steps of each kind, with a sampled span in each step.

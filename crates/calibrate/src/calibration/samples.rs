@@ -14,6 +14,7 @@ use undertick_record::functions::FIRST_FUNCTION;
 use undertick_units::{Estimate, Interval};
 
 use super::NotCalibrated;
+use super::costs::are_repeated;
 
 pub(super) const LEVEL: f64 = 0.95;
 /// Spans of which any part is this many times the median are dropped: they contain interrupts,
@@ -32,6 +33,9 @@ pub(super) struct Samples {
 /// The span around nothing with which a pass through the workload of points begins, as in
 /// `calibration.c`.
 pub(super) const REGULAR_PLAIN: u32 = 60;
+/// Added to the event of a span that follows one of the same event: `calibration.c` runs those around
+/// nothing and around doses twice, and in the second their code is in the nearest caches.
+pub(super) const AGAIN: u32 = 1000;
 /// The spans that a pass through the workload of points, or of functions, begins with.
 const PASS: [u32; 2] = [REGULAR_PLAIN, FIRST_FUNCTION as u32];
 
@@ -55,6 +59,7 @@ impl Samples {
         let mut passes = Vec::new();
         let mut open: HashMap<i32, (i64, i64, u32)> = HashMap::new();
         let mut sampled = 0;
+        let mut last = None;
         for batch in trace.batches() {
             let batch = batch?;
             let column = |name: &str| column(&batch, name);
@@ -74,7 +79,8 @@ impl Samples {
                     // A plain span gives the number of executions that a sampled one stands for.
                     sampled += u32::from(kind[i] == Kind::Begin as i8 && payload[i] > 0);
                     open.insert(event[i], (ts[i], payload[i], sampled));
-                    if PASS.contains(&(event[i] as u32)) {
+                    let is_second = last == Some(event[i]) && are_repeated(event[i] as u32);
+                    if PASS.contains(&(event[i] as u32)) && !is_second {
                         passes.push(ts[i]);
                     }
                     continue;
@@ -82,10 +88,15 @@ impl Samples {
                 if ![Kind::End as i8, Kind::EndOrdered as i8].contains(&kind[i]) {
                     continue;
                 }
+                let is_again = last.replace(event[i]) == Some(event[i]);
+                let again = match is_again && are_repeated(event[i] as u32) {
+                    true => AGAIN,
+                    false => 0,
+                };
                 if let Some((start, t1, before)) = open.remove(&event[i])
                     && flag[i] != 1
                 {
-                    let key = (event[i] as u32, sampled - before);
+                    let key = (event[i] as u32 + again, sampled - before);
                     let spans = by_event.entry(key).or_default();
                     spans.starts.push(start);
                     spans.readings.push(Paired {
