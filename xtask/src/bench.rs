@@ -11,6 +11,7 @@ pub mod drop;
 pub mod edges;
 pub mod evidence;
 pub mod functions;
+pub mod gate;
 pub mod growth_drawn;
 pub mod hog;
 pub mod impossible;
@@ -67,6 +68,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["nested", kinds @ ..] => nested::measure(kinds),
         ["edges"] => edges::measure(8),
         ["edges", runs] => edges::measure(repetitions(runs)?),
+        ["gate"] => gate::measure(20, "60s"),
+        ["gate", suites, time] => gate::measure(repetitions(suites)?, time),
         ["hog"] => hog::measure(),
         ["evidence"] => evidence::measure(),
         ["leaves"] => leaves::measure(20),
@@ -118,7 +121,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -21,6 +21,8 @@ use crate::recording::{calibrate_now, clock};
 use crate::reporting::read_table;
 use crate::sizes;
 
+mod bench;
+
 /// Exit status if something is slower than --gate allows.
 const TOO_SLOW: u8 = 3;
 /// Default number of runs of each of two commands.
@@ -39,6 +41,7 @@ const COLUMNS: usize = 110;
     undertick compare --runs 20 -o kept ./old ./new; undertick compare kept/a kept/b --json\n  \
     undertick compare before.ut after.ut --only 'parse*'\n  \
     undertick compare --runs 10 --html changes.html ./old ./new # the call tree, coloured by change\n  \
+    undertick compare --bench ./old/bench ./new/bench --gate 0.03 # benchmarks of other tools, as they are\n  \
     undertick compare monday.json tuesday.json                  # of survey --json or report --json\n\n\
     A and B are both a trace, a report or a survey as JSON, or a directory of these: a set of runs. The\n\
     confidence intervals of sets come from the differences between runs, those of commands from the differences\n\
@@ -61,9 +64,11 @@ pub struct Compare {
     /// limit
     #[arg(long = "for", value_name = "TIME", value_parser = sizes::parse_time)]
     time: Option<Duration>,
-    /// Save the recordings of A and B in DIR/a and DIR/b
+    /// Save the recordings of A and B in DIR/a and DIR/b; with --bench, go on with the rounds that are there
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    bench: bench::Bench,
     /// Which kernel events to record
     #[arg(long, value_enum, default_value = "auto")]
     kernel: Kernel,
@@ -105,7 +110,11 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
         level: output::level(arguments.confidence)?,
         within: arguments.within,
         gate: arguments.gate,
+        false_alarms: None,
     };
+    if arguments.bench.bench {
+        return bench::run(arguments, options);
+    }
     let analysis = Analysis {
         table: arguments.table.as_deref().map(read_table).transpose()?,
         confidence: options.level,
@@ -209,7 +218,6 @@ fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Reco
     if let Some(warning) = warning {
         say!("undertick: note: {warning}");
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let wanted = InTurn {
         commands,
         dir,
@@ -219,7 +227,7 @@ fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Reco
         facts,
         calibration,
         kernel: arguments.kernel.into(),
-        seed: now.map_or(1, |since| since.as_nanos() as u64),
+        seed: seed(),
     };
     let mut progress = Progress::new();
     let recorded =
@@ -232,6 +240,12 @@ fn recorded(arguments: &Compare, runs: Option<u64>, dir: PathBuf) -> Result<Reco
         ));
     }
     Ok(recorded)
+}
+
+/// A seed of the order of runs.
+fn seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(1, |since| since.as_nanos() as u64)
 }
 
 fn interrupted(recorded: &Recorded) -> Option<Warning> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use undertick_document::{self as document, explanation};
 use undertick_format::manifest;
 use undertick_hosts::exchanges;
-use undertick_report::{self as report, compare, doctor, fleet, interference, survey};
+use undertick_report::{self as report, benchmarks, compare, doctor, fleet, interference, survey};
 
 use crate::{Failure, estimate, import, merge, output, slow, sync};
 
@@ -37,7 +37,7 @@ struct Document {
     schema: fn() -> schemars::Schema,
 }
 
-const DOCUMENTS: [Document; 20] = [
+const DOCUMENTS: [Document; 21] = [
     of_type::<document::Report>(
         "report",
         "report, demo, run, primitives",
@@ -45,6 +45,11 @@ const DOCUMENTS: [Document; 20] = [
     ),
     of_type::<explanation::Explanation>("explain", "explain", explanation::SCHEMA_VERSION),
     of_type::<compare::Comparison>("compare", "compare", compare::SCHEMA_VERSION),
+    of_type::<benchmarks::Benchmarks>(
+        "benchmarks",
+        "(a process of compare --bench -o DIR)",
+        benchmarks::SCHEMA_VERSION,
+    ),
     of_type::<doctor::Diagnosis>("doctor", "doctor", doctor::SCHEMA_VERSION),
     of_type::<report::audit::Audit>("clock", "clock", 1),
     of_type::<report::calibrate::Calibrate>("calibrate", "calibrate", 1),

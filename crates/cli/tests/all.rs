@@ -2,6 +2,7 @@
 
 mod attach;
 mod bad_input;
+mod benchmarks;
 mod calibrate;
 mod card;
 mod clock;

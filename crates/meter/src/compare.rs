@@ -24,6 +24,7 @@ mod only;
 mod reference;
 mod rounds;
 mod sets;
+mod suites;
 mod tree;
 mod verdict;
 mod warnings;
@@ -42,6 +43,7 @@ use figures::Figure;
 pub use in_turn::{InTurn, InTurnProgress, Recorded, record_in_turn};
 pub use input::{Input, Runs, open};
 pub use reference::hold_against;
+pub use suites::{Suites, SuitesProgress, compare_suites, has_rounds};
 
 /// Options of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +55,8 @@ pub struct Options {
     pub within: Option<f64>,
     /// A figure that is slower by more than this share is too slow.
     pub gate: Option<f64>,
+    /// Chance that anything is called different, or too slow, where nothing is; `None`: 1 - level.
+    pub false_alarms: Option<f64>,
 }
 
 impl Options {
@@ -63,7 +67,13 @@ impl Options {
             level,
             within: None,
             gate: None,
+            false_alarms: None,
         }
+    }
+
+    /// Chance that anything is called different where nothing is.
+    pub(crate) fn alpha(&self) -> f64 {
+        self.false_alarms.unwrap_or(1.0 - self.level)
     }
 }
 
@@ -126,13 +136,14 @@ pub fn compare_as(a: Input, b: Input, options: &Options) -> Result<Comparison, S
         schema_version: SCHEMA_VERSION,
         kind: KIND.to_owned(),
         confidence: options.level,
-        false_share: 1.0 - options.level,
+        false_share: options.alpha(),
         paired: found.are_paired,
         within: options.within,
         gate: options.gate.map(|share| Gate {
             share,
-            too_slow: gate::too_slow(&rows, options.level),
+            too_slow: gate::too_slow(&rows, options.alpha()),
         }),
+        sequential: None,
         summary: summary(&rows, options.level),
         only_in_a: found.only_in_a,
         only_in_b: found.only_in_b,
@@ -165,7 +176,7 @@ fn row(figure: &Figure, adjusted_p: Option<f64>, gate_p: Option<f64>, options: &
     let has_ratio = metric.scale == Scale::Ratio && is_above_0;
     let ratio = (figure.versus.ratio.clone()).filter(|_| has_ratio);
     let bound = ratio.as_ref().and_then(verdict::bound);
-    let differs = adjusted_p.is_some_and(|p| p <= 1.0 - options.level);
+    let differs = adjusted_p.is_some_and(|p| p <= options.alpha());
     let verdict = verdict::decide(figure, differs, bound, options.within);
     let runs_wanted = match verdict {
         Verdict::CannotTell => verdict::runs_wanted(figure, ratio.as_ref(), options.within),

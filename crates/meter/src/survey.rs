@@ -11,6 +11,7 @@
 
 mod clocks;
 mod host;
+pub(crate) use host::machine;
 mod interference;
 mod primitives;
 mod speed;

@@ -55,6 +55,10 @@ pub struct Comparison {
     /// The slow-down that was to be ruled out; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
+    /// How many rounds there were and why no more; absent where their number was not decided on the
+    /// way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<Sequential>,
     /// Numbers of figures by verdict.
     pub summary: Summary,
     /// One entry for each figure that both have, in the order of the first.
@@ -69,6 +73,33 @@ pub struct Comparison {
     pub only_in_b: Vec<String>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
+}
+
+/// A comparison whose number of rounds was decided on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sequential {
+    /// Rounds that were made.
+    pub rounds: u64,
+    /// Most rounds that were planned.
+    pub most: u64,
+    /// Why there were no more.
+    pub end: SequentialEnd,
+    /// Chance that anything is called different, at any of the looks, where nothing is.
+    pub false_alarms: f64,
+}
+
+/// Why a comparison ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SequentialEnd {
+    /// Each figure has a verdict.
+    Decided,
+    /// All rounds that were planned are made.
+    Rounds,
+    /// The time is over.
+    Time,
+    /// It was stopped.
+    Interrupted,
 }
 
 /// A slow-down that is not allowed.

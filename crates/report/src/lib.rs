@@ -23,6 +23,7 @@
 //! Node.js, the page has no script and says so.
 
 pub mod audit;
+pub mod benchmarks;
 pub mod calibrate;
 mod columns;
 pub mod compare;

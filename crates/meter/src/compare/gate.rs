@@ -31,9 +31,9 @@ pub(super) fn p(
 }
 
 /// Ids of the rows that surely are too slow, by the adjusted probability. If none is worse than
-/// allowed, the list is empty in at least the share `level` of comparisons.
-pub(super) fn too_slow(rows: &[Row], level: f64) -> Vec<String> {
-    let is_sure = |row: &&Row| row.gate_p.is_some_and(|p| p <= 1.0 - level);
+/// allowed, the list has entries in at most the share `alpha` of comparisons.
+pub(super) fn too_slow(rows: &[Row], alpha: f64) -> Vec<String> {
+    let is_sure = |row: &&Row| row.gate_p.is_some_and(|p| p <= alpha);
     rows.iter()
         .filter(is_sure)
         .map(|row| row.id.clone())

@@ -24,6 +24,9 @@ pub(super) struct Rounds {
     pub(super) commands: [Vec<String>; 2],
     /// Side that was first in each round, `a` or `b`.
     pub(super) first: Vec<String>,
+    /// The most rounds, where that was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) most: Option<usize>,
 }
 
 impl Rounds {
@@ -34,7 +37,15 @@ impl Rounds {
             seed,
             commands,
             first: Vec::new(),
+            most: None,
         }
+    }
+
+    /// The rounds of a directory; `None` where it has none.
+    pub(super) fn read(dir: &Path) -> Option<Self> {
+        let text = input::text(&dir.join(FILE), Kind::ABOUT).ok()?;
+        let rounds: Self = serde_json::from_str(&text).ok()?;
+        (rounds.kind == KIND && rounds.schema_version == SCHEMA_VERSION).then_some(rounds)
     }
 
     pub(super) fn write(&self, dir: &Path) -> Result<(), String> {
@@ -55,11 +66,5 @@ pub(super) fn are_of_one(a: &Path, b: &Path) -> bool {
         return false;
     };
     let both = SIDES == [a.as_str(), b.as_str()] || SIDES == [b.as_str(), a.as_str()];
-    both && parent == other && is_rounds(&parent.join(FILE))
-}
-
-fn is_rounds(path: &Path) -> bool {
-    let text = input::text(path, Kind::ABOUT).unwrap_or_default();
-    let rounds = serde_json::from_str::<Rounds>(&text);
-    rounds.is_ok_and(|r| r.kind == KIND && r.schema_version == SCHEMA_VERSION)
+    both && parent == other && Rounds::read(&parent).is_some()
 }

@@ -50,7 +50,7 @@ pub(super) fn figures(a: &Runs, b: &Runs, options: &Options) -> MatchedFigures {
     }
     (found.warnings).extend(not_in_all(&incomplete));
     (found.warnings).extend(shorter_than_known(&below_cost));
-    (found.warnings).extend(too_few(&found, options.level));
+    (found.warnings).extend(too_few(&found, 1.0 - options.alpha()));
     found
 }
 

@@ -5,19 +5,30 @@ use undertick_report::audit::Audit;
 use undertick_report::survey::Host;
 
 pub(super) fn here(audit: &Audit) -> Host {
+    Host {
+        hypervisor: audit.machine.hypervisor.clone(),
+        memory_bytes: memory_bytes(&read("/proc/meminfo")),
+        clock: audit.chosen.clone(),
+        ..machine()
+    }
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The machine without what an audit of its clocks knows.
+pub(crate) fn machine() -> Host {
     let uname = rustix::system::uname();
     let text = |c: &std::ffi::CStr| c.to_string_lossy().into_owned();
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     Host {
         name: text(uname.nodename()),
         cpus: cpus::allowed().len() as u32,
         cpu_model: cpu_model(&read("/proc/cpuinfo")),
         arch: text(uname.machine()),
         kernel: text(uname.release()),
-        hypervisor: audit.machine.hypervisor.clone(),
-        memory_bytes: memory_bytes(&read("/proc/meminfo")),
-        clock: audit.chosen.clone(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Host::default()
     }
 }
 

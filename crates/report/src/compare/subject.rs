@@ -9,6 +9,7 @@ use undertick_units::Estimate;
 
 use super::Source;
 use super::tree::{self, PathFigure};
+use crate::benchmarks::{self, Benchmarks};
 use crate::survey::{self, Host, Metric, Survey};
 use crate::text::clean;
 
@@ -22,6 +23,8 @@ pub enum Subject {
     Survey(Box<Survey>),
     /// The document that `undertick primitives`, `run` and `report` print with `--json`.
     Report(Box<Report>),
+    /// The documents that `undertick compare --bench -o DIR` keeps.
+    Benchmarks(Box<Benchmarks>),
 }
 
 /// One side of a comparison: its figures, each with a stable name.
@@ -95,6 +98,18 @@ pub fn subject(text: &str) -> Result<Subject, NotComparable> {
             .map_err(|why| NotComparable::new("", format!("a survey, but broken: {why}"), AGAIN))?;
         return Ok(Subject::Survey(Box::new(survey)));
     }
+    if kind == Some(benchmarks::KIND) {
+        version(&value, benchmarks::SCHEMA_VERSION, "document of benchmarks")?;
+        let found = serde_json::from_value(value).map_err(|e| {
+            let mend = "make it again with `undertick compare --bench`";
+            NotComparable::new(
+                "",
+                format!("a document of benchmarks, but broken: {e}"),
+                mend,
+            )
+        })?;
+        return Ok(Subject::Benchmarks(Box::new(found)));
+    }
     if kind.is_none() && has("trace") && has("intervals") {
         version(&value, undertick_document::SCHEMA_VERSION, "report")?;
         let report = serde_json::from_value(value).map_err(|e| {
@@ -164,6 +179,7 @@ impl Subject {
         match self {
             Self::Survey(_) => "survey",
             Self::Report(_) => "report",
+            Self::Benchmarks(_) => benchmarks::KIND,
         }
     }
 
@@ -185,6 +201,7 @@ impl Subject {
                 is_one_run: false,
             },
             Self::Report(report) => of_report(*report, file),
+            Self::Benchmarks(found) => found.side(file),
         }
     }
 }

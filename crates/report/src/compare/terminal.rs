@@ -3,7 +3,7 @@
 use undertick_document::{Warning, figures};
 use undertick_units::{Estimate, Interval};
 
-use super::{Comparison, FEW_RUNS, Row, Source};
+use super::{Comparison, FEW_RUNS, Row, Sequential, SequentialEnd, Source};
 use crate::remarks::{number_of, unix_date};
 use crate::survey::{self, figure, machine};
 use crate::table::terminal::draw;
@@ -99,17 +99,37 @@ pub(crate) fn summary(found: &Comparison) -> String {
             s.better, s.worse
         ),
     };
+    let found_so = format!(
+        "{differ}; {} alike, {} cannot be told.",
+        s.alike, s.cannot_tell
+    );
+    if let Some(sequential) = &found.sequential {
+        return format!(
+            "{} {found_so} If nothing differed, anything would be called different in at most {} of such comparisons, \
+             whenever they end.",
+            ended(sequential),
+            figures::per_cent(sequential.false_alarms)
+        );
+    }
     format!(
-        "{differ}; {} alike, {} cannot be told. Alone, {} would be called different at {}; chance makes \
-         about {:.1} of {of} if nothing differs. False discoveries are controlled: on average at most {} \
-         of those called different.",
-        s.alike,
-        s.cannot_tell,
+        "{found_so} Alone, {} would be called different at {}; chance makes about {:.1} of {of} if nothing differs. \
+         False discoveries are controlled: on average at most {} of those called different.",
         s.differ_alone,
         figures::per_cent(found.confidence),
         s.expected_by_chance,
         figures::per_cent(found.false_share),
     )
+}
+
+/// How many rounds there were and why no more, in a sentence.
+fn ended(of: &Sequential) -> String {
+    let (rounds, most) = (number_of(of.rounds, "round"), figures::count(of.most));
+    match of.end {
+        SequentialEnd::Decided => format!("{rounds} of at most {most} sufficed."),
+        SequentialEnd::Rounds => format!("{rounds}, as planned."),
+        SequentialEnd::Time => format!("{rounds} of {most} that were planned: the time is over."),
+        SequentialEnd::Interrupted => format!("Stopped after {rounds} of at most {most}."),
+    }
 }
 
 /// The figures of both sides, for a terminal and for Markdown.

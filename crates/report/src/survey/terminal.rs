@@ -101,7 +101,9 @@ pub(crate) fn machine(host: &Host) -> String {
         (None, None) => None,
     });
     parts.push(format!("Linux {}", clean(&host.kernel)));
-    parts.push(format!("clock {}", clean(&host.clock)));
+    if !host.clock.is_empty() {
+        parts.push(format!("clock {}", clean(&host.clock)));
+    }
     if !host.tool_version.is_empty() {
         parts.push(format!("Undertick {}", clean(&host.tool_version)));
     }

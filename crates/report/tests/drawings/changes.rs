@@ -95,6 +95,7 @@ fn comparison() -> Comparison {
         paired: false,
         within: None,
         gate: None,
+        sequential: None,
         summary: Summary {
             compared: 2,
             differ: 1,

@@ -1,0 +1,71 @@
+//! Looks at a growing number of runs.
+//!
+//! **Question.** Runs cost time, so one looks at those there are and stops as soon as they say enough.
+//! How much of the chance of a false alarm may each look spend?
+//!
+//! **Method.** The number of runs at which one looks is fixed beforehand. Up to a look at the share `t`
+//! of the most runs, `alpha t^3` is spent (Kim and DeMets 1987, the power family), so that early looks find
+//! large differences alone and the last one has most. Each look tests at what it adds to that. The sum of
+//! these chances bounds that of any false alarm (Bonferroni), however the looks depend on each other and
+//! whatever the test is.
+//!
+//! **Caveats.** The bound holds for the decision. An estimate at a look at which one stops is that of the
+//! runs so far; where it stops early because a difference looked large, it is a little too large.
+
+/// The first look.
+const FIRST: usize = 8;
+/// Each look is at this many times the runs of the one before.
+const APART: f64 = 1.5;
+/// Power of the share of runs up to which an error is spent.
+const POWER: i32 = 3;
+
+/// The looks at up to a number of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looks {
+    most: usize,
+}
+
+impl Looks {
+    /// Looks at `most` runs at most.
+    #[must_use]
+    pub const fn new(most: usize) -> Self {
+        Self { most }
+    }
+
+    /// The largest number of runs.
+    #[must_use]
+    pub const fn most(self) -> usize {
+        self.most
+    }
+
+    /// The numbers of runs at which to look, ascending; the last is the most.
+    pub fn at(self) -> impl Iterator<Item = usize> {
+        let next = |at: &usize| Some((*at as f64 * APART).ceil() as usize);
+        std::iter::successors(Some(FIRST), next)
+            .take_while(move |at| *at < self.most)
+            .chain([self.most])
+    }
+
+    /// Whether to look at so many runs.
+    #[must_use]
+    pub fn is_due(self, runs: usize) -> bool {
+        self.at().any(|at| at == runs)
+    }
+
+    /// The chance of a false alarm that a look at so many runs may spend, of `alpha` in all. `is_last`:
+    /// no other look follows, whatever was planned, so it spends all that is left.
+    #[must_use]
+    pub fn chance(self, runs: usize, is_last: bool, alpha: f64) -> f64 {
+        let spent = |at: usize| (at as f64 / self.most.max(1) as f64).min(1.0).powi(POWER);
+        let before = self
+            .at()
+            .take_while(|at| *at < runs)
+            .last()
+            .map_or(0.0, spent);
+        let by_now = if is_last { 1.0 } else { spent(runs) };
+        alpha * (by_now - before).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,526 @@
+//! Compares two benchmark programs, process by process in turn, until enough is known.
+//!
+//! **Method.** In each round both programs run once, in an order that a coin decides, and what a process
+//! says of a benchmark is one number of that round. After some rounds, fixed beforehand, one looks
+//! ([`Looks`]): a benchmark is decided if it differs, with the chance of a false alarm that this look may
+//! spend, or if it surely differs by less than what matters. When all are decided, or the time is over, it
+//! ends.
+//!
+//! A program that crashes or hangs is run benchmark by benchmark from then on, and so is the other one;
+//! the benchmarks that fail are named and left out.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use undertick_document::Warning;
+use undertick_estimate::{Looks, MOST_RUNS, fewest_runs};
+use undertick_experiment::ExperimentError;
+use undertick_report::benchmarks::{Benchmark, Benchmarks, KIND, SCHEMA_VERSION};
+use undertick_report::compare::{Comparison, Sequential, SequentialEnd, Source};
+
+use super::input::{Input, Run, Runs};
+use super::rounds::{Rounds, SIDES};
+use super::{Options, compare_as, only};
+use crate::benchmarks::{How, Program, Silent};
+use crate::survey::machine;
+
+/// With fewer rounds nothing can be said.
+const FEWEST_ROUNDS: usize = 2;
+/// Chance that a benchmark that differs by more than what matters is called alike, in all looks.
+const FALSE_ALIKE: f64 = 0.025;
+
+/// What to compare and how.
+#[derive(Clone, Debug)]
+pub struct Suites {
+    /// The programs.
+    pub programs: [Program; 2],
+    /// Where each process' figures are kept: `a/0001.json`, `b/0001.json` and so on. If it has rounds of
+    /// the same programs, these are continued.
+    pub dir: PathBuf,
+    /// About how long a benchmark is measured in a process.
+    pub each: Duration,
+    /// Most rounds; `None`: as many as fit into the time.
+    pub rounds: Option<usize>,
+    /// No round is begun that would probably end later.
+    pub time: Duration,
+    /// When a process has hung.
+    pub limit: Duration,
+    /// Names of the benchmarks that are wanted, with `*` and `?`; all if empty.
+    pub only: Vec<String>,
+    /// Level of the intervals, what matters, and the gate.
+    pub options: Options,
+    /// What matters: a benchmark that surely differs by less is alike.
+    pub within: f64,
+    /// Chance that anything is called different where nothing is.
+    pub false_alarms: f64,
+    /// Seed of the order in each round.
+    pub seed: u64,
+}
+
+/// Progress for the user.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SuitesProgress {
+    /// After the second round: what is planned.
+    Planned {
+        /// Benchmarks that both programs have.
+        benchmarks: usize,
+        /// Duration of a round.
+        round: Duration,
+        /// Most rounds.
+        most: usize,
+    },
+    /// After each round.
+    Round {
+        /// Rounds so far.
+        rounds: usize,
+        /// Share of the work done, if nothing is decided earlier, 0 to 1.
+        share: f64,
+    },
+    /// A benchmark does not run: which side, which benchmark, why.
+    Failed(&'static str, String, String),
+}
+
+/// Runs both programs in turn until enough is known, and compares them.
+///
+/// # Errors
+/// The directory cannot be written, it has rounds of other programs, or a program measures nothing.
+pub fn compare_suites(
+    wanted: &Suites,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(SuitesProgress),
+) -> Result<Comparison, ExperimentError> {
+    let mut comparing = Comparing::begin(wanted, stop)?;
+    let begun = Instant::now();
+    let mut longest = Duration::ZERO;
+    let mut made = 0;
+    let end = loop {
+        let rounds = comparing.rounds();
+        if comparing.looks.is_some_and(|looks| rounds >= looks.most()) {
+            break SequentialEnd::Rounds;
+        }
+        if rounds >= FEWEST_ROUNDS && begun.elapsed() + longest > wanted.time {
+            break SequentialEnd::Time;
+        }
+        let round_begun = Instant::now();
+        if !comparing.round(progress)? {
+            break SequentialEnd::Interrupted;
+        }
+        let took = round_begun.elapsed();
+        made += 1;
+        // The first round has files to read and failures to find that no other has.
+        longest = if made == FEWEST_ROUNDS {
+            took
+        } else {
+            longest.max(took)
+        };
+        let rounds = comparing.rounds();
+        if made == FEWEST_ROUNDS {
+            let left = wanted.time.saturating_sub(begun.elapsed());
+            comparing.plan(rounds, took, left, progress);
+        }
+        let Some(looks) = comparing.looks else {
+            continue;
+        };
+        if rounds < looks.most() && looks.is_due(rounds) && comparing.is_decided(looks)? {
+            break SequentialEnd::Decided;
+        }
+        let of_time = begun.elapsed().as_secs_f64() / wanted.time.as_secs_f64().max(1e-9);
+        let of_rounds = rounds as f64 / looks.most().max(1) as f64;
+        progress(SuitesProgress::Round {
+            rounds,
+            share: of_time.max(of_rounds).min(1.0),
+        });
+    };
+    comparing.result(end)
+}
+
+/// One of the two programs.
+struct Side<'a> {
+    program: &'a Program,
+    which: &'static str,
+    dir: PathBuf,
+    /// The benchmarks, where each is run by itself.
+    names: Option<Vec<String>>,
+    failed: Vec<(String, String)>,
+    runs: Vec<Run>,
+    about: Option<Source>,
+}
+
+/// Why a side has nothing in a round.
+enum Nothing {
+    Stopped,
+    /// From now on each benchmark is run by itself.
+    Again,
+}
+
+struct Comparing<'a> {
+    wanted: &'a Suites,
+    stop: &'a AtomicBool,
+    order: ChaCha8Rng,
+    kept: Rounds,
+    sides: [Side<'a>; 2],
+    looks: Option<Looks>,
+    /// What the files of a process begin with, in a directory that goes with the second.
+    files: PathBuf,
+    _scratch: tempfile::TempDir,
+}
+
+impl<'a> Comparing<'a> {
+    /// Makes the directories, or goes on with the rounds that are there.
+    fn begin(wanted: &'a Suites, stop: &'a AtomicBool) -> Result<Self, ExperimentError> {
+        let commands = wanted.programs.each_ref().map(|program| {
+            let words = program.command.iter();
+            words
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect()
+        });
+        let kept = match Rounds::read(&wanted.dir) {
+            Some(kept) if kept.commands == commands => kept,
+            Some(_) => {
+                return Err(ExperimentError::input(format!(
+                    "{}: has rounds of other programs; give another directory",
+                    wanted.dir.display()
+                )));
+            }
+            None => Rounds::new(wanted.seed, commands),
+        };
+        let mut order = ChaCha8Rng::seed_from_u64(kept.seed);
+        kept.first.iter().for_each(|_| {
+            order.random_bool(0.5);
+        });
+        let mut sides = [0, 1].map(|at| Side {
+            program: &wanted.programs[at],
+            which: ["A", "B"][at],
+            dir: wanted.dir.join(SIDES[at]),
+            names: None,
+            failed: Vec::new(),
+            runs: Vec::new(),
+            about: None,
+        });
+        let scratch = tempfile::tempdir()
+            .map_err(|e| ExperimentError::machine(format!("no temporary directory: {e}")))?;
+        for side in &mut sides {
+            std::fs::create_dir_all(&side.dir)
+                .map_err(|e| ExperimentError::input(format!("{}: {e}", side.dir.display())))?;
+            side.read(kept.first.len())?;
+        }
+        let looks = kept.most.map(Looks::new);
+        let mut comparing = Self {
+            wanted,
+            stop,
+            order,
+            kept,
+            sides,
+            looks,
+            files: scratch.path().join("process"),
+            _scratch: scratch,
+        };
+        if !wanted.only.is_empty() {
+            comparing.run_each()?;
+        }
+        Ok(comparing)
+    }
+
+    fn rounds(&self) -> usize {
+        self.kept.first.len()
+    }
+
+    /// Runs each benchmark by itself from now on.
+    fn run_each(&mut self) -> Result<(), ExperimentError> {
+        for at in 0..self.sides.len() {
+            if self.sides[at].names.is_some() {
+                continue;
+            }
+            let how = self.how(None);
+            let side = &self.sides[at];
+            let mut names = match side.program.list(&how) {
+                Ok(names) => names,
+                Err(Silent::Stopped) => return Ok(()),
+                Err(Silent::Failed(why)) => return Err(side.error(&why)),
+            };
+            names.retain(|name| {
+                let only = &self.wanted.only;
+                only.is_empty() || only.iter().any(|form| only::matches(form, name))
+            });
+            self.sides[at].names = Some(names);
+        }
+        Ok(())
+    }
+
+    fn how<'b>(&'b self, only: Option<&'b str>) -> How<'b> {
+        How {
+            each: self.wanted.each,
+            only,
+            files: &self.files,
+            limit: self.wanted.limit,
+            stop: self.stop,
+        }
+    }
+
+    /// One round; false if the user stopped it.
+    fn round(&mut self, progress: &mut dyn FnMut(SuitesProgress)) -> Result<bool, ExperimentError> {
+        let first = usize::from(self.order.random_bool(0.5));
+        loop {
+            let mut said = [None, None];
+            for at in [first, 1 - first] {
+                match self.run(at, progress)? {
+                    Ok(found) => said[at] = Some(found),
+                    Err(Nothing::Stopped) => return Ok(false),
+                    Err(Nothing::Again) => break,
+                }
+            }
+            let [Some(a), Some(b)] = said else {
+                self.run_each()?;
+                continue;
+            };
+            let name = format!("{:04}", self.rounds() + 1);
+            for (side, said) in self.sides.iter_mut().zip([a, b]) {
+                side.write(&name, &said)?;
+                side.take(name.clone(), said);
+            }
+            self.kept.first.push(SIDES[first].to_owned());
+            self.kept
+                .write(&self.wanted.dir)
+                .map_err(ExperimentError::machine)?;
+            return Ok(true);
+        }
+    }
+
+    /// Runs one side.
+    fn run(
+        &mut self,
+        at: usize,
+        progress: &mut dyn FnMut(SuitesProgress),
+    ) -> Result<Result<Benchmarks, Nothing>, ExperimentError> {
+        let begun = Instant::now();
+        let begun_unix_s = unix_s();
+        let side = &self.sides[at];
+        let (mut found, mut failed): (Vec<Benchmark>, Vec<(String, String)>) = Default::default();
+        match &side.names {
+            None => match side.program.run(&self.how(None)) {
+                Ok(said) => (found, failed) = (said.benchmarks, said.failed),
+                Err(Silent::Stopped) => return Ok(Err(Nothing::Stopped)),
+                Err(Silent::Failed(why)) => {
+                    let names = side.program.list(&self.how(None));
+                    return match names {
+                        Ok(names) if !names.is_empty() => Ok(Err(Nothing::Again)),
+                        _ => Err(side.error(&why)),
+                    };
+                }
+            },
+            Some(names) => {
+                for name in names {
+                    match side.program.run(&self.how(Some(name))) {
+                        Ok(said) => {
+                            found.extend(said.benchmarks);
+                            failed.extend(said.failed);
+                        }
+                        Err(Silent::Stopped) => return Ok(Err(Nothing::Stopped)),
+                        Err(Silent::Failed(why)) => failed.push((name.clone(), why)),
+                    }
+                }
+            }
+        }
+        if found.is_empty() {
+            let why = failed
+                .first()
+                .map_or("it has no benchmarks".to_owned(), |(name, why)| {
+                    format!("no benchmark runs; {name}: {why}")
+                });
+            return Err(side.error(&why));
+        }
+        let side = &mut self.sides[at];
+        for (name, why) in failed {
+            if let Some(names) = &mut side.names {
+                names.retain(|other| *other != name);
+            }
+            if !side.failed.iter().any(|(other, _)| *other == name) {
+                progress(SuitesProgress::Failed(
+                    side.which,
+                    name.clone(),
+                    why.clone(),
+                ));
+                side.failed.push((name, why));
+            }
+        }
+        Ok(Ok(Benchmarks {
+            schema_version: SCHEMA_VERSION,
+            kind: KIND.to_owned(),
+            harness: side.program.harness,
+            command: self.kept.commands[at].clone(),
+            host: machine(),
+            begun_unix_s,
+            took_s: begun.elapsed().as_secs_f64(),
+            benchmarks: found,
+        }))
+    }
+
+    /// Plans the looks, unless earlier rounds are continued, by how long a round takes and how much time
+    /// is left.
+    fn plan(
+        &mut self,
+        rounds: usize,
+        round: Duration,
+        left: Duration,
+        progress: &mut dyn FnMut(SuitesProgress),
+    ) {
+        let fit = left.as_secs_f64() / round.as_secs_f64().max(1e-3);
+        let most = self.looks.map_or_else(
+            || {
+                (self.wanted.rounds.unwrap_or(MOST_RUNS))
+                    .min(rounds.saturating_add(fit as usize))
+                    .clamp(FEWEST_ROUNDS, MOST_RUNS)
+            },
+            Looks::most,
+        );
+        (self.looks, self.kept.most) = (Some(Looks::new(most)), Some(most));
+        let of = |side: &Side<'_>| side.runs.last().map_or(0, |run| run.metrics.len());
+        progress(SuitesProgress::Planned {
+            benchmarks: self.sides.iter().map(of).min().unwrap_or(0),
+            round,
+            most,
+        });
+    }
+
+    /// Whether each benchmark is decided, by what this look may spend.
+    fn is_decided(&self, looks: Looks) -> Result<bool, ExperimentError> {
+        let rounds = self.rounds();
+        let chance = looks.chance(rounds, false, self.wanted.false_alarms);
+        let found = self.compared(self.wanted.options.level, chance)?;
+        // Two bounds, of which one can be wrong.
+        let strict = 1.0 - 2.0 * looks.chance(rounds, false, FALSE_ALIKE);
+        let surely = (rounds >= fewest_runs(1, true, strict))
+            .then(|| self.compared(strict, chance))
+            .transpose()?;
+        let is_alike = |at: usize| {
+            let bound = surely.as_ref().and_then(|found| found.rows[at].bound);
+            bound.is_some_and(|bound| bound <= self.wanted.within)
+        };
+        let rows = found.rows.iter().enumerate();
+        Ok(rows
+            .into_iter()
+            .all(|(at, row)| row.differs() || is_alike(at)))
+    }
+
+    /// The rounds so far, compared; intervals have this level.
+    fn compared(&self, level: f64, chance: f64) -> Result<Comparison, ExperimentError> {
+        let options = Options {
+            level,
+            false_alarms: Some(chance),
+            within: Some(self.wanted.within),
+            ..self.wanted.options
+        };
+        let [a, b] = self.sides.each_ref().map(Side::input);
+        let (Some(a), Some(b)) = (a, b) else {
+            return Err(ExperimentError::machine(
+                "stopped before a round was complete",
+            ));
+        };
+        compare_as(a, b, &options).map_err(ExperimentError::input)
+    }
+
+    fn result(self, end: SequentialEnd) -> Result<Comparison, ExperimentError> {
+        let rounds = self.rounds();
+        if rounds < FEWEST_ROUNDS {
+            return Err(ExperimentError::machine(
+                "stopped before two rounds were complete: nothing can be said",
+            ));
+        }
+        let looks = self.looks.unwrap_or(Looks::new(rounds));
+        let is_last = end != SequentialEnd::Decided;
+        let chance = looks.chance(rounds, is_last, self.wanted.false_alarms);
+        let mut found = self.compared(self.wanted.options.level, chance)?;
+        found.sequential = Some(Sequential {
+            rounds: rounds as u64,
+            most: looks.most() as u64,
+            end,
+            false_alarms: self.wanted.false_alarms,
+        });
+        for side in &self.sides {
+            let failed = side.failed.iter().map(|(name, why)| Warning {
+                code: "benchmark_failed".to_owned(),
+                text: format!("{} of {} failed: {why}", name, side.which),
+            });
+            found.warnings.extend(failed);
+        }
+        Ok(found)
+    }
+}
+
+impl Side<'_> {
+    fn error(&self, why: &str) -> ExperimentError {
+        let command = self
+            .program
+            .command
+            .first()
+            .map(|word| word.to_string_lossy());
+        ExperimentError::input(format!(
+            "{}, {} ({}): {why}",
+            self.which,
+            command.unwrap_or_default(),
+            self.program.harness.name()
+        ))
+    }
+
+    /// Reads the rounds that are there.
+    fn read(&mut self, rounds: usize) -> Result<(), ExperimentError> {
+        for round in 1..=rounds {
+            let name = format!("{round:04}");
+            let path = self.dir.join(format!("{name}.json"));
+            let side = super::read(&path).map_err(ExperimentError::input)?;
+            self.about.get_or_insert(side.about);
+            self.runs.push(Run {
+                name,
+                metrics: side.metrics,
+                paths: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+
+    fn write(&self, name: &str, said: &Benchmarks) -> Result<(), ExperimentError> {
+        let path = self.dir.join(format!("{name}.json"));
+        let text = serde_json::to_string_pretty(said).unwrap_or_default();
+        std::fs::write(&path, text + "\n")
+            .map_err(|e| ExperimentError::machine(format!("{}: {e}", path.display())))
+    }
+
+    fn take(&mut self, name: String, said: Benchmarks) {
+        let side = said.side(&self.dir.display().to_string());
+        self.about.get_or_insert(side.about);
+        self.runs.push(Run {
+            name,
+            metrics: side.metrics,
+            paths: Vec::new(),
+        });
+    }
+
+    fn input(&self) -> Option<Input> {
+        let words: Vec<_> = (self.program.command.iter())
+            .map(|word| word.to_string_lossy())
+            .collect();
+        Some(Input::Runs(Runs {
+            about: Source {
+                file: words.join(" "),
+                runs: Some(self.runs.len() as u64),
+                ..self.about.clone()?
+            },
+            dir: self.dir.clone(),
+            runs: self.runs.clone(),
+        }))
+    }
+}
+
+/// Whether a directory has rounds that can be continued.
+#[must_use]
+pub fn has_rounds(dir: &Path) -> bool {
+    Rounds::read(dir).is_some()
+}
+
+fn unix_s() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0.0, |now| now.as_secs_f64())
+}

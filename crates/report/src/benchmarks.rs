@@ -1,0 +1,117 @@
+//! The `benchmarks` document: what a benchmark program said in one process.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use undertick_document::Must;
+use undertick_units::{Estimate, Interval};
+
+use crate::compare::{Side, Source};
+use crate::survey::{Host, Metric};
+
+/// Version of the document this crate describes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Value of `kind` in such a document.
+pub const KIND: &str = "benchmarks";
+
+/// The tool that a benchmark program was written for. Each has options by which it is told what to run
+/// and for how long, and a form in which it says what it measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Harness {
+    /// Google Benchmark.
+    Google,
+    /// Criterion.rs.
+    Criterion,
+    /// Tests of Go, as `go test -c` builds them.
+    Go,
+    /// pytest-benchmark.
+    Pytest,
+    /// `#[bench]` of Rust.
+    Libtest,
+    /// None: the program is timed from its start to its end.
+    Command,
+}
+
+impl Harness {
+    /// Its name as people write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Google => "Google Benchmark",
+            Self::Criterion => "Criterion.rs",
+            Self::Go => "Go's testing",
+            Self::Pytest => "pytest-benchmark",
+            Self::Libtest => "Rust's #[bench]",
+            Self::Command => "the whole program",
+        }
+    }
+}
+
+/// What one process of a benchmark program said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Benchmarks {
+    /// Always [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Always [`KIND`].
+    pub kind: String,
+    /// The tool that the program was written for.
+    pub harness: Harness,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The machine.
+    pub host: Host,
+    /// Unix time of its start, s.
+    pub begun_unix_s: f64,
+    /// Duration of the process, s.
+    pub took_s: f64,
+    /// The benchmarks, in the order of the program.
+    pub benchmarks: Vec<Benchmark>,
+}
+
+/// One benchmark in one process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Benchmark {
+    /// Its name, as the tool has it.
+    pub name: String,
+    /// Time of an iteration, ns: the middle one of what the tool measured in this process.
+    pub time_ns: f64,
+    /// Number of iterations behind it.
+    pub iterations: u64,
+}
+
+impl Benchmarks {
+    /// As one side of a comparison; `file` is where it was read from.
+    #[must_use]
+    pub fn side(self, file: &str) -> Side {
+        Side {
+            about: Source {
+                file: file.to_owned(),
+                kind: KIND.to_owned(),
+                host: self.host,
+                begun_unix_s: self.begun_unix_s,
+                runs: None,
+            },
+            metrics: self.benchmarks.iter().filter_map(metric).collect(),
+            paths: Vec::new(),
+            interrupted: false,
+            is_one_run: true,
+        }
+    }
+}
+
+/// A benchmark as a figure; `None` where it cannot be true.
+fn metric(of: &Benchmark) -> Option<Metric> {
+    let mut time = Estimate {
+        value: of.time_ns,
+        interval: Interval { lo: None, hi: None },
+        level: 0.95,
+        unit: "ns".to_owned(),
+        method: "of one process".to_owned(),
+        n: of.iterations,
+        n_effective: 1.0,
+        notes: Vec::new(),
+    };
+    let is_possible = Must::NotNegative.judge(&mut time).is_none();
+    is_possible.then(|| Metric::new(&of.name, KIND, &of.name, time, "one iteration"))
+}
