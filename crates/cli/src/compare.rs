@@ -33,7 +33,7 @@ const COLUMNS: usize = 110;
 /// Compare two programs, traces, sets of runs, reports or surveys, with bounds of the differences
 #[derive(Args)]
 #[command(
-    override_usage = "undertick compare [OPTIONS] <A> <B>\n       undertick compare [OPTIONS] --runs <N> <'COMMAND A'> <'COMMAND B'>",
+    override_usage = "undertick compare [OPTIONS] <A> <B>\n       undertick compare [OPTIONS] --runs <N> <'COMMAND A'> <'COMMAND B'>\n       undertick compare [OPTIONS] --bench <'BENCHMARKS A'> <'BENCHMARKS B'>",
     after_help = "Examples:\n  \
     undertick compare ./old ./new                               # records both in turn, five times\n  \
     undertick compare --runs 20 './old 1000' './new 1000'\n  \
@@ -64,7 +64,8 @@ pub struct Compare {
     /// limit
     #[arg(long = "for", value_name = "TIME", value_parser = sizes::parse_time)]
     time: Option<Duration>,
-    /// Save the recordings of A and B in DIR/a and DIR/b; with --bench, go on with the rounds that are there
+    /// Save the recordings of A and B in DIR/a and DIR/b; with --bench, the figures of each round, and
+    /// continue the rounds that are already in DIR
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     #[command(flatten)]

@@ -1,13 +1,13 @@
-//! Looks at a growing number of runs.
+//! Group-sequential tests: looks at a growing number of runs.
 //!
-//! **Question.** Runs cost time, so one looks at those there are and stops as soon as they say enough.
-//! How much of the chance of a false alarm may each look spend?
+//! **Question.** Runs cost time, so one looks at those there are and stops when they suffice. How much of
+//! the chance of a false alarm may each look spend?
 //!
-//! **Method.** The number of runs at which one looks is fixed beforehand. Up to a look at the share `t`
-//! of the most runs, `alpha t^3` is spent (Kim and DeMets 1987, the power family), so that early looks find
-//! large differences alone and the last one has most. Each look tests at what it adds to that. The sum of
-//! these chances bounds that of any false alarm (Bonferroni), however the looks depend on each other and
-//! whatever the test is.
+//! **Method.** The numbers of runs at which one looks are fixed beforehand. The alpha-spending function is
+//! that of the power family (Kim and DeMets 1987): up to a look at the share `t` of the largest number of
+//! runs, `alpha t^3` is spent, so early looks find only large differences and the last look has most. Each
+//! look tests at what it adds to that. The sum of these chances bounds that of any false alarm
+//! (Bonferroni), however the looks depend on each other and whatever the test is.
 //!
 //! **Caveats.** The bound holds for the decision. An estimate at a look at which one stops is that of the
 //! runs so far; where it stops early because a difference looked large, it is a little too large.
@@ -19,14 +19,14 @@ const APART: f64 = 1.5;
 /// Power of the share of runs up to which an error is spent.
 const POWER: i32 = 3;
 
-/// The looks at up to a number of runs.
+/// The looks at up to a largest number of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looks {
     most: usize,
 }
 
 impl Looks {
-    /// Looks at `most` runs at most.
+    /// Plans looks at up to `most` runs.
     #[must_use]
     pub const fn new(most: usize) -> Self {
         Self { most }
@@ -46,14 +46,14 @@ impl Looks {
             .chain([self.most])
     }
 
-    /// Whether to look at so many runs.
+    /// Whether a look is planned at this number of runs.
     #[must_use]
     pub fn is_due(self, runs: usize) -> bool {
         self.at().any(|at| at == runs)
     }
 
-    /// The chance of a false alarm that a look at so many runs may spend, of `alpha` in all. `is_last`:
-    /// no other look follows, whatever was planned, so it spends all that is left.
+    /// The chance of a false alarm that a look at this number of runs may spend, of `alpha` in all.
+    /// `is_last`: no other look follows, whatever was planned, so it spends all that is left.
     #[must_use]
     pub fn chance(self, runs: usize, is_last: bool, alpha: f64) -> f64 {
         let spent = |at: usize| (at as f64 / self.most.max(1) as f64).min(1.0).powi(POWER);

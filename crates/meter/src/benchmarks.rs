@@ -3,9 +3,9 @@
 //!
 //! **Method.** A program is started with its own tool's options, for a short time, and what the tool
 //! writes for machines is read. The tool's loop times many iterations between two readings of the
-//! clock, so what a reading costs does not matter. The figure of a process is the middle one of what it
-//! measured of a benchmark, because some of it may have been interrupted. A process is one sample: how
-//! memory was placed and which core it ran on are the same for all that it measured.
+//! clock, so what a reading costs does not matter. The figure of a process is the median of its
+//! measurements of a benchmark, because some of them may have been interrupted. It is one sample: how
+//! memory was placed and which core it ran on are the same for all measurements of a process.
 //!
 //! **Caveats.** What a tool leaves out, or adds to an iteration, is left out or added here.
 
@@ -58,8 +58,8 @@ pub(crate) struct Said {
     pub(crate) benchmarks: Vec<Benchmark>,
     /// Benchmarks that the tool says failed, and why.
     pub(crate) failed: Vec<(String, String)>,
-    /// Duration of the process.
-    pub(crate) took: Duration,
+    /// The program failed, and the tool does not say in which benchmark.
+    pub(crate) remark: Option<String>,
 }
 
 /// Why a process said nothing.
@@ -125,8 +125,8 @@ impl Program {
         };
         match said {
             Ok(said) if is_usable && !said.benchmarks.is_empty() => Ok(Said {
-                failed: self.with_status(said.failed, &ended),
-                took: ended.took,
+                remark: (said.failed.is_empty() && !ended.is_success())
+                    .then(|| format!("{}; {}", ended.how(), ended.last())),
                 ..said
             }),
             Ok(said) => Err(Silent::Failed(match said.failed.first() {
@@ -213,14 +213,6 @@ impl Program {
                 iterations: 1,
             }],
             ..Said::default()
-        }
-    }
-
-    /// What failed, and that the program says something failed where it does not say what.
-    fn with_status(&self, failed: Vec<(String, String)>, ended: &Ended) -> Vec<(String, String)> {
-        match failed.is_empty() && !ended.is_success() {
-            true => vec![(self.name(), format!("it {}; {}", ended.how(), ended.last()))],
-            false => failed,
         }
     }
 }

@@ -55,7 +55,7 @@ pub struct Options {
     pub within: Option<f64>,
     /// A figure that is slower by more than this share is too slow.
     pub gate: Option<f64>,
-    /// Chance that anything is called different, or too slow, where nothing is; `None`: 1 - level.
+    /// Chance that any figure is called different, or too slow, if none is; `None`: 1 - level.
     pub false_alarms: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ impl Options {
         }
     }
 
-    /// Chance that anything is called different where nothing is.
+    /// Chance that any figure is called different if none differs.
     pub(crate) fn alpha(&self) -> f64 {
         self.false_alarms.unwrap_or(1.0 - self.level)
     }

@@ -1,4 +1,4 @@
-//! The `benchmarks` document: what a benchmark program said in one process.
+//! The `benchmarks` document: measurements of a benchmark program in one round.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Value of `kind` in such a document.
 pub const KIND: &str = "benchmarks";
 
-/// The tool that a benchmark program was written for. Each has options by which it is told what to run
-/// and for how long, and a form in which it says what it measured.
+/// The tool that a benchmark program was written for. Each has options for what to run and for how long,
+/// and a form of its measurements for other programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Harness {
@@ -48,12 +48,12 @@ impl Harness {
     }
 }
 
-/// What one process of a benchmark program said.
+/// Measurements of a benchmark program in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Benchmarks {
-    /// Always [`SCHEMA_VERSION`].
+    /// Version of the document.
     pub schema_version: u32,
-    /// Always [`KIND`].
+    /// Always `benchmarks`.
     pub kind: String,
     /// The tool that the program was written for.
     pub harness: Harness,
@@ -63,7 +63,7 @@ pub struct Benchmarks {
     pub host: Host,
     /// Unix time of its start, s.
     pub begun_unix_s: f64,
-    /// Duration of the process, s.
+    /// Duration of the round, s: of one process, or of one for each benchmark.
     pub took_s: f64,
     /// The benchmarks, in the order of the program.
     pub benchmarks: Vec<Benchmark>,
@@ -74,7 +74,7 @@ pub struct Benchmarks {
 pub struct Benchmark {
     /// Its name, as the tool has it.
     pub name: String,
-    /// Time of an iteration, ns: the middle one of what the tool measured in this process.
+    /// Time of an iteration, ns: the median of the tool's measurements in this process.
     pub time_ns: f64,
     /// Number of iterations behind it.
     pub iterations: u64,

@@ -78,13 +78,13 @@ pub struct Comparison {
 /// A comparison whose number of rounds was decided on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sequential {
-    /// Rounds that were made.
+    /// Number of rounds that were made.
     pub rounds: u64,
-    /// Most rounds that were planned.
+    /// Largest number of rounds that was planned.
     pub most: u64,
     /// Why there were no more.
     pub end: SequentialEnd,
-    /// Chance that anything is called different, at any of the looks, where nothing is.
+    /// Chance that any figure is called different, at any of the looks, if none differs.
     pub false_alarms: f64,
 }
 

@@ -25,21 +25,22 @@ const WITHIN: f64 = 0.02;
 #[derive(Args)]
 #[command(next_help_heading = "Benchmarks of other tools")]
 pub struct Bench {
-    /// A and B are benchmark programs of Google Benchmark, Criterion.rs, Go, pytest-benchmark or Rust's
-    /// #[bench], as they are: run both in turn, each process a sample, until each benchmark is decided or
-    /// the time is over [default of --for: 4m, of --within: 0.02]
+    /// A and B are programs built from unchanged benchmark files of Google Benchmark, Criterion.rs, Go,
+    /// pytest-benchmark or Rust's #[bench]. Run both in turn, at most --runs times; each process gives one
+    /// sample of each benchmark. End when every benchmark is decided, or after --for [default: 4m; of
+    /// --within: 0.02]
     #[arg(long)]
     pub bench: bool,
-    /// The tool that the programs were written for, where it is not seen
+    /// The tool that the programs were written for, if it is not recognized
     #[arg(long, value_enum, value_name = "TOOL", requires = "bench")]
     harness: Option<Tool>,
-    /// About how long to measure each benchmark in a process, as far as its tool can be told
+    /// About how long to measure each benchmark in a process, where the tool has such an option
     #[arg(long, value_name = "TIME", value_parser = sizes::parse_time, default_value = "20ms", requires = "bench")]
     each: Duration,
-    /// A process that has not ended after TIME has hung
+    /// Kill a process that runs longer than TIME
     #[arg(long, value_name = "TIME", value_parser = sizes::parse_time, default_value = "5m", requires = "bench")]
     timeout: Duration,
-    /// Chance that anything is called different where nothing is, in all looks at all benchmarks together
+    /// Chance that any benchmark is called different if none differs
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.01", requires = "bench")]
     false_alarms: f64,
 }
@@ -130,8 +131,8 @@ pub fn run(arguments: &Compare, options: Options) -> Result<u8, Failure> {
                 round,
                 most,
             } => say!(
-                "undertick: {benchmarks} benchmarks ({}), {:.1} s a round; at most {most} rounds in {:.0} s; ends when each \
-             benchmark differs, or surely by less than {:.1} %",
+                "undertick: {benchmarks} benchmarks ({}), {:.1} s a round; at most {most} rounds in {:.0} s; ends early when \
+             each benchmark is known to differ, or to differ by less than {:.1} %",
                 wanted.programs[0].harness.name(),
                 round.as_secs_f64(),
                 wanted.time.as_secs_f64(),

@@ -93,6 +93,10 @@ fn find(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
 
 fn parsed<T: for<'a> Deserialize<'a>>(file: &Path) -> Result<T, String> {
     let text = input::text(file, Kind::DOCUMENT).map_err(|e| e.to_string())?;
-    serde_json::from_str(&text)
-        .map_err(|e| format!("{}: not as Criterion writes it: {e}", file.display()))
+    serde_json::from_str(&text).map_err(|e| {
+        format!(
+            "{}: unexpected form of Criterion's file: {e}; is its version 0.3 or later?",
+            file.display()
+        )
+    })
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::{How, Said, escaped, middles};
 
 pub(super) const LIST: &[&str] = &["-test.list=.*"];
-/// What is measured in a process is repeated so often, each time for a part of the time.
+/// Number of times that each benchmark is measured in a process, each time for a part of the time.
 const REPETITIONS: u32 = 3;
 const PREFIX: &str = "Benchmark";
 
@@ -43,7 +43,7 @@ pub(super) fn read(text: &str) -> Result<Said, String> {
         if let Some(at) = line.find("--- FAIL: ") {
             let rest = &line[at + "--- FAIL: ".len()..];
             let failing = rest.split_whitespace().next().unwrap_or_default();
-            failed.push((failing.to_owned(), "its test failed".to_owned()));
+            failed.push((failing.to_owned(), "it failed (--- FAIL)".to_owned()));
         }
         let Some(at) = words.iter().position(|word| *word == "ns/op") else {
             continue;

@@ -9,7 +9,7 @@ use undertick_format::input::{self, Kind};
 use super::{How, Said, escaped, middles};
 
 pub(super) const LIST: &[&str] = &["--benchmark_list_tests=true"];
-/// What is measured in a process is repeated so often, each time for a part of the time.
+/// Number of times that each benchmark is measured in a process, each time for a part of the time.
 const REPETITIONS: u32 = 3;
 
 pub(super) fn arguments(how: &How<'_>, out: &Path) -> Vec<OsString> {
@@ -60,7 +60,7 @@ pub(super) fn read(file: &Path) -> Result<Said, String> {
 
 fn of_text(text: &str) -> Result<Said, String> {
     let output: Output = serde_json::from_str(text)
-        .map_err(|e| format!("what Google Benchmark wrote is not understood: {e}"))?;
+        .map_err(|e| format!("unexpected form of Google Benchmark's JSON: {e}; is something else writing to its file?"))?;
     let mut failed: Vec<(String, String)> = Vec::new();
     let mut measured = Vec::new();
     for entry in output.benchmarks {

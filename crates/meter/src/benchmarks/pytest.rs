@@ -52,7 +52,7 @@ pub(super) fn read(file: &Path) -> Result<Said, String> {
 
 fn of_text(text: &str) -> Result<Said, String> {
     let output: Output = serde_json::from_str(text)
-        .map_err(|e| format!("what pytest-benchmark wrote is not understood: {e}"))?;
+        .map_err(|e| format!("unexpected form of pytest-benchmark's JSON: {e}; is something else writing to its file?"))?;
     let measured = output.benchmarks.into_iter().map(|entry| {
         let n = entry
             .stats

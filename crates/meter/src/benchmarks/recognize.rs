@@ -27,14 +27,15 @@ pub(super) fn harness(command: &[OsString]) -> Result<Harness, String> {
         return Ok(Harness::Pytest);
     }
     let Some(path) = found(Path::new(&program)) else {
-        return Err(format!("{shown}: no such program"));
+        return Err(format!(
+            "{shown}: no such program; build it, or give its path"
+        ));
     };
     let file = input::open(&path).map_err(|e| e.to_string())?;
     search(file).ok_or_else(|| {
         format!(
-            "{shown}: not seen for which tool it was written (Google Benchmark, Criterion.rs, Go, pytest-benchmark, \
-             #[bench]); if it is a script that starts one, give --harness google, criterion, go, pytest or libtest, and \
-             --harness command to time the whole program"
+            "{shown}: the tool that it was written for is not recognized; give --harness google, criterion, go, pytest or \
+             libtest, or --harness command to time the whole program"
         )
     })
 }

@@ -40,7 +40,10 @@ fn lines_of_go() {
     );
     assert_eq!(
         said.failed,
-        [("BenchmarkBad-4".to_owned(), "its test failed".to_owned())]
+        [(
+            "BenchmarkBad-4".to_owned(),
+            "it failed (--- FAIL)".to_owned()
+        )]
     );
     let listed = go::listed("TestA\nBenchmarkSort\nBenchmarkCopy\nok x 0.1s\n".lines());
     assert_eq!(listed, ["BenchmarkSort", "BenchmarkCopy"]);

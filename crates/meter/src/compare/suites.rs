@@ -54,7 +54,7 @@ pub struct Suites {
     pub options: Options,
     /// What matters: a benchmark that surely differs by less is alike.
     pub within: f64,
-    /// Chance that anything is called different where nothing is.
+    /// Chance that any benchmark is called different if none differs.
     pub false_alarms: f64,
     /// Seed of the order in each round.
     pub seed: u64,
@@ -81,6 +81,8 @@ pub enum SuitesProgress {
     },
     /// A benchmark does not run: which side, which benchmark, why.
     Failed(&'static str, String, String),
+    /// Something else that the user should know.
+    Remark(String),
 }
 
 /// Runs both programs in turn until enough is known, and compares them.
@@ -145,6 +147,8 @@ struct Side<'a> {
     /// The benchmarks, where each is run by itself.
     names: Option<Vec<String>>,
     failed: Vec<(String, String)>,
+    /// The program failed after it had measured.
+    remark: Option<String>,
     runs: Vec<Run>,
     about: Option<Source>,
 }
@@ -181,7 +185,7 @@ impl<'a> Comparing<'a> {
             Some(kept) if kept.commands == commands => kept,
             Some(_) => {
                 return Err(ExperimentError::input(format!(
-                    "{}: has rounds of other programs; give another directory",
+                    "{} has rounds of other programs; give another directory with -o",
                     wanted.dir.display()
                 )));
             }
@@ -197,6 +201,7 @@ impl<'a> Comparing<'a> {
             dir: wanted.dir.join(SIDES[at]),
             names: None,
             failed: Vec::new(),
+            remark: None,
             runs: Vec::new(),
             about: None,
         });
@@ -207,6 +212,8 @@ impl<'a> Comparing<'a> {
                 .map_err(|e| ExperimentError::input(format!("{}: {e}", side.dir.display())))?;
             side.read(kept.first.len())?;
         }
+        // So that the same command finds it, whenever this one ends.
+        kept.write(&wanted.dir).map_err(ExperimentError::machine)?;
         let looks = kept.most.map(Looks::new);
         let mut comparing = Self {
             wanted,
@@ -241,10 +248,19 @@ impl<'a> Comparing<'a> {
                 Err(Silent::Stopped) => return Ok(()),
                 Err(Silent::Failed(why)) => return Err(side.error(&why)),
             };
+            if names.is_empty() {
+                return Err(side.error(
+                    "its benchmarks cannot be run one by one; choose them by the tool's own options, without --only",
+                ));
+            }
             names.retain(|name| {
                 let only = &self.wanted.only;
                 only.is_empty() || only.iter().any(|form| only::matches(form, name))
             });
+            if names.is_empty() {
+                return Err(self.sides[at]
+                    .error("no benchmark has a name as --only gives; leave it out to see all"));
+            }
             self.sides[at].names = Some(names);
         }
         Ok(())
@@ -299,9 +315,13 @@ impl<'a> Comparing<'a> {
         let begun_unix_s = unix_s();
         let side = &self.sides[at];
         let (mut found, mut failed): (Vec<Benchmark>, Vec<(String, String)>) = Default::default();
+        let mut remark = None;
         match &side.names {
             None => match side.program.run(&self.how(None)) {
-                Ok(said) => (found, failed) = (said.benchmarks, said.failed),
+                Ok(said) => {
+                    remark = said.remark;
+                    (found, failed) = (said.benchmarks, said.failed);
+                }
                 Err(Silent::Stopped) => return Ok(Err(Nothing::Stopped)),
                 Err(Silent::Failed(why)) => {
                     let names = side.program.list(&self.how(None));
@@ -333,6 +353,11 @@ impl<'a> Comparing<'a> {
             return Err(side.error(&why));
         }
         let side = &mut self.sides[at];
+        let remark = remark.map(|how| format!("{} {how}; its measurements are used", side.which));
+        if let Some(text) = remark.filter(|_| side.remark.is_none()) {
+            progress(SuitesProgress::Remark(text.clone()));
+            side.remark = Some(text);
+        }
         for (name, why) in failed {
             if let Some(names) = &mut side.names {
                 names.retain(|other| *other != name);
@@ -445,6 +470,12 @@ impl<'a> Comparing<'a> {
                 text: format!("{} of {} failed: {why}", name, side.which),
             });
             found.warnings.extend(failed);
+            found
+                .warnings
+                .extend(side.remark.iter().map(|text| Warning {
+                    code: "benchmark_status".to_owned(),
+                    text: text.clone(),
+                }));
         }
         Ok(found)
     }

@@ -105,8 +105,8 @@ pub(crate) fn summary(found: &Comparison) -> String {
     );
     if let Some(sequential) = &found.sequential {
         return format!(
-            "{} {found_so} If nothing differed, anything would be called different in at most {} of such comparisons, \
-             whenever they end.",
+            "{} {found_so} If no benchmark differed, at most {} of such comparisons would call one different, whenever \
+             they end.",
             ended(sequential),
             figures::per_cent(sequential.false_alarms)
         );
@@ -126,8 +126,10 @@ fn ended(of: &Sequential) -> String {
     let (rounds, most) = (number_of(of.rounds, "round"), figures::count(of.most));
     match of.end {
         SequentialEnd::Decided => format!("{rounds} of at most {most} sufficed."),
-        SequentialEnd::Rounds => format!("{rounds}, as planned."),
-        SequentialEnd::Time => format!("{rounds} of {most} that were planned: the time is over."),
+        SequentialEnd::Rounds => format!("All {rounds} that were planned are made."),
+        SequentialEnd::Time => {
+            format!("The time was over after {rounds} of {most} that were planned.")
+        }
         SequentialEnd::Interrupted => format!("Stopped after {rounds} of at most {most}."),
     }
 }
