@@ -113,9 +113,6 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
         gate: arguments.gate,
         false_alarms: None,
     };
-    if arguments.bench.bench {
-        return bench::run(arguments, options);
-    }
     let analysis = Analysis {
         table: arguments.table.as_deref().map(read_table).transpose()?,
         confidence: options.level,
@@ -125,6 +122,9 @@ pub fn run(arguments: &Compare) -> Result<u8, Failure> {
         return Err(Failure::usage(
             "--json and --markdown both want standard output; give --markdown=FILE",
         ));
+    }
+    if arguments.bench.bench {
+        return bench::run(arguments, options);
     }
     let runs = match (arguments.runs, arguments.time) {
         (None, None) if are_commands(arguments) => Some(USUAL_RUNS),

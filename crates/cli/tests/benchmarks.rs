@@ -261,7 +261,7 @@ fn what_is_stopped_goes_on() {
     );
 
     let other = bench.compare("1.2", "slow", &arguments);
-    refused(&other, 2, &["has rounds of other programs"]);
+    refused(&other, 2, &["of other programs, of another build"]);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn what_is_no_benchmark_program_is_refused() {
     refused(
         &of("/bin/true", &["--harness", "google"]),
         2,
-        &["A, /bin/true (Google Benchmark)"],
+        &["/bin/true (Google Benchmark)", "wrote no measurements"],
     );
     refused(&of("/no/such/bench", &[]), 2, &["no such program"]);
     refused(

@@ -29,8 +29,8 @@ pub struct PathReport {
     pub calls: u64,
     /// The calls among them that lie inside another call of the same path.
     pub recursive_calls: u64,
-    /// Its points were switched off and on (`record --perturbation`): its calls, its total and its
-    /// share are those of the time they were on, and the program did more.
+    /// Its points, or those of a span around it, were switched off and on (`record --perturbation`): its
+    /// calls, its total and its share are those of the time they were on, and the program did more.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_switched: bool,
     /// Time of all calls, ns, compensated and without the known time of disturbances; that of
@@ -45,7 +45,8 @@ pub struct PathReport {
     /// The part of the total for which its thread waited, slept or had yielded, ns; `null` where no
     /// kernel events show it.
     pub off_cpu_ns: Option<f64>,
-    /// The total divided by the sum of the totals of all outermost paths; `null` where either is unknown.
+    /// The total divided by the sum of the totals of all outermost paths; `null` where
+    /// either is unknown, or outermost spans were not recorded all the time.
     pub share: Option<f64>,
     /// Median of the samples, ns, compensated. Where a name has several paths it is exact to
     /// 0.8 %.

@@ -52,18 +52,12 @@ impl Looks {
         self.at().any(|at| at == runs)
     }
 
-    /// The chance of a false alarm that a look at this number of runs may spend, of `alpha` in all.
-    /// `is_last`: no other look follows, whatever was planned, so it spends all that is left.
+    /// The chance of a false alarm that a look at this number of runs may spend, of `alpha` in all, where
+    /// earlier looks spent `spent`. Looks that were not planned may be made, too.
     #[must_use]
-    pub fn chance(self, runs: usize, is_last: bool, alpha: f64) -> f64 {
-        let spent = |at: usize| (at as f64 / self.most.max(1) as f64).min(1.0).powi(POWER);
-        let before = self
-            .at()
-            .take_while(|at| *at < runs)
-            .last()
-            .map_or(0.0, spent);
-        let by_now = if is_last { 1.0 } else { spent(runs) };
-        alpha * (by_now - before).max(0.0)
+    pub fn chance(self, runs: usize, spent: f64, alpha: f64) -> f64 {
+        let share = (runs as f64 / self.most.max(1) as f64).min(1.0);
+        (alpha * share.powi(POWER) - spent).max(0.0)
     }
 }
 

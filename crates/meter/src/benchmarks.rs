@@ -17,6 +17,7 @@ mod process;
 mod pytest;
 mod recognize;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -24,8 +25,10 @@ use std::time::Duration;
 
 use undertick_report::benchmarks::{Benchmark, Harness};
 
-pub(crate) use process::Ended;
 use process::{Child, run};
+
+/// Most benchmarks of a program.
+const MOST: usize = 16_384;
 
 /// A benchmark program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,11 +121,23 @@ impl Program {
             Harness::Libtest => libtest::read(&ended.output()),
             Harness::Command => Ok(self.whole(ended.took)),
         };
-        // A program may fail in one benchmark and say what it measured of the others.
-        let is_usable = match self.harness {
-            Harness::Command => ended.is_success(),
-            _ => !ended.was_killed(),
-        };
+        // A program may fail in one benchmark, say so, and measure the others. If it ends in the middle,
+        // those after it are missing.
+        let is_usable = ended.is_success()
+            || match self.harness {
+                Harness::Google => !ended.was_killed(),
+                Harness::Go => {
+                    ended.status() == Some(1)
+                        && said.as_ref().is_ok_and(|said| !said.failed.is_empty())
+                }
+                // Some tests failed, and all were run.
+                Harness::Pytest => ended.status() == Some(1),
+                Harness::Criterion | Harness::Libtest | Harness::Command => false,
+            };
+        if said.as_ref().is_ok_and(|said| said.benchmarks.len() > MOST) {
+            let why = format!("more than {MOST} benchmarks; choose some by the tool's own options");
+            return Err(Silent::Failed(why));
+        }
         match said {
             Ok(said) if is_usable && !said.benchmarks.is_empty() => Ok(Said {
                 remark: (said.failed.is_empty() && !ended.is_success())
@@ -137,6 +152,10 @@ impl Program {
                 }
                 _ => format!("it {}; {}", ended.how(), ended.last()),
             })),
+            Err(_) if ended.is_success() && !out.exists() => Err(Silent::Failed(format!(
+                "it wrote no measurements; is it a program of {}?",
+                self.harness.name()
+            ))),
             Err(why) if ended.is_success() => Err(Silent::Failed(why)),
             Err(_) => Err(Silent::Failed(format!(
                 "it {}; {}",
@@ -196,13 +215,6 @@ impl Program {
         }
     }
 
-    /// A name for the program as a whole.
-    fn name(&self) -> String {
-        let program = self.command.first().map(Path::new);
-        let name = program.and_then(Path::file_name).unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    }
-
     fn whole(&self, took: Duration) -> Said {
         let time_ns = took.as_secs_f64() * 1e9;
         Said {
@@ -220,18 +232,19 @@ impl Program {
 /// Puts what was measured of each benchmark together, in the order of the names: `(name, ns of an
 /// iteration, iterations)`.
 fn middles(measured: impl IntoIterator<Item = (String, f64, u64)>) -> Vec<Benchmark> {
+    let mut places: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<(String, Vec<f64>, u64)> = Vec::new();
     for (name, ns, iterations) in measured {
         if !ns.is_finite() {
             continue;
         }
-        match all.iter_mut().find(|(other, ..)| *other == name) {
-            Some((_, values, sum)) => {
-                values.push(ns);
-                *sum = sum.saturating_add(iterations);
-            }
-            None => all.push((name, vec![ns], iterations)),
-        }
+        let place = *places.entry(name.clone()).or_insert_with(|| {
+            all.push((name, Vec::new(), 0));
+            all.len() - 1
+        });
+        let (_, values, sum) = &mut all[place];
+        values.push(ns);
+        *sum = sum.saturating_add(iterations);
     }
     (all.into_iter())
         .map(|(name, mut values, iterations)| {

@@ -100,6 +100,8 @@ pub enum SequentialEnd {
     Time,
     /// It was stopped.
     Interrupted,
+    /// A program failed as a whole.
+    Failed,
 }
 
 /// A slow-down that is not allowed.
@@ -108,7 +110,7 @@ pub struct Gate {
     /// A figure that is slower by more than this share is too slow.
     pub share: f64,
     /// Ids of the figures that surely are too slow. If none were, this list would have entries in
-    /// at most the share 1 - level of comparisons, however many figures there are.
+    /// at most the share `false_share` of comparisons, however many figures there are.
     pub too_slow: Vec<String>,
 }
 
@@ -117,7 +119,7 @@ pub struct Gate {
 pub struct Source {
     /// The file it was read from.
     pub file: String,
-    /// What its figures are from: `survey` or `report`.
+    /// What its figures are from: `survey`, `report` or `benchmarks`.
     pub kind: String,
     /// The machine that was measured.
     pub host: Host,

@@ -94,7 +94,15 @@ pub(super) fn paths(source: &PathSource<'_>, roles: &[(&str, u32)]) -> Vec<PathR
     let names = Names::new(source);
     let mut sums = Sums::new(nodes, &names);
     let inside = sums.inside(nodes, roles.len());
-    let whole = sums.total(&inside[0]);
+    // What was not recorded of an outermost span is missing from the sum.
+    let is_whole = !(0..nodes.len()).any(|at| {
+        let is_outermost = inside[0].contains(&at)
+            || inside[0]
+                .iter()
+                .any(|&role| inside[role + 1].contains(&at) && nodes[role].interval().is_none());
+        is_outermost && names.is_switched(&nodes[at])
+    });
+    let whole = sums.total(&inside[0]).filter(|_| is_whole);
     // Nodes to visit, with the index of the path around each and their depth.
     let mut open: Vec<(usize, Option<u32>, u32)> =
         inside[0].iter().rev().map(|&at| (at, None, 0)).collect();
@@ -114,7 +122,9 @@ pub(super) fn paths(source: &PathSource<'_>, roles: &[(&str, u32)]) -> Vec<PathR
                 share,
                 calls: all.calls,
                 recursive_calls: all.calls - node.figures.calls,
-                is_switched: names.is_switched(node),
+                // Where a span around it was not recorded, it has another path.
+                is_switched: names.is_switched(node)
+                    || parent.is_some_and(|at| paths[at as usize].is_switched),
                 total: names.total(node, total),
                 self_ns: sums.own[at],
                 off_cpu_ns: (source.knows_switches)

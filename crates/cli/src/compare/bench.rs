@@ -1,5 +1,6 @@
 //! `undertick compare --bench`: benchmark programs of other tools.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use undertick_meter::compare::{self as comparing, Options, Suites, SuitesProgres
 use undertick_report::benchmarks::Harness;
 use undertick_report::compare::SequentialEnd;
 
-use super::{Compare, print, share, words};
+use super::{Compare, print, words};
 use crate::Failure;
 use crate::experiment::failure;
 use crate::output;
@@ -41,7 +42,7 @@ pub struct Bench {
     #[arg(long, value_name = "TIME", value_parser = sizes::parse_time, default_value = "5m", requires = "bench")]
     timeout: Duration,
     /// Chance that any benchmark is called different if none differs
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.01", requires = "bench")]
+    #[arg(long, value_name = "SHARE", value_parser = chance, default_value = "0.01", requires = "bench")]
     false_alarms: f64,
 }
 
@@ -97,7 +98,7 @@ pub fn run(arguments: &Compare, options: Options) -> Result<u8, Failure> {
     let programs = [program(&arguments.a)?, program(&arguments.b)?];
     let scratch = output::scratch()?;
     let dir = match &arguments.output {
-        Some(dir) if dir.exists() && !comparing::has_rounds(dir) => {
+        Some(dir) if !is_empty(dir) && !comparing::has_rounds(dir) => {
             return Err(Failure::usage(format!(
                 "{}: exists already and has no rounds of benchmarks to go on with; give another name with -o",
                 dir.display()
@@ -142,6 +143,7 @@ pub fn run(arguments: &Compare, options: Options) -> Result<u8, Failure> {
             SuitesProgress::Failed(side, name, why) => {
                 alert!("undertick: {name} of {side} failed, and is left out: {why}");
             }
+            SuitesProgress::Remark(text) => alert!("undertick: {text}"),
         },
     );
     progress.done();
@@ -149,7 +151,23 @@ pub fn run(arguments: &Compare, options: Options) -> Result<u8, Failure> {
     let status = print(arguments, &found)?;
     let end = found.sequential.map(|sequential| sequential.end);
     Ok(match end {
-        Some(SequentialEnd::Interrupted) => 1,
+        Some(SequentialEnd::Interrupted | SequentialEnd::Failed) => 1,
         _ => status,
     })
+}
+
+/// Whether nothing is in a directory, or there is none.
+fn is_empty(dir: &Path) -> bool {
+    !dir.exists() || std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// Parses a probability that is neither 0 nor 1.
+fn chance(text: &str) -> Result<f64, String> {
+    let chance: f64 = text
+        .parse()
+        .map_err(|_| "a chance is a number, for example 0.01 for 1 %".to_owned())?;
+    match chance > 0.0 && chance < 1.0 {
+        true => Ok(chance),
+        false => Err("a chance lies between 0 and 1; 0.01 is 1 %".to_owned()),
+    }
 }

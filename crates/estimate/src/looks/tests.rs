@@ -13,24 +13,23 @@ fn looks_grow_and_end_at_the_most() {
     assert!(Looks::new(60).is_due(41) && !Looks::new(60).is_due(42));
 }
 
-/// What all looks spend is what there is, also where the last comes early.
+/// What all looks spend is what there is, also where one was not planned.
 #[test]
 fn all_is_spent_and_no_more() {
     for most in [3, 8, 9, 60, 500] {
         let looks = Looks::new(most);
-        let all: f64 = looks
-            .at()
-            .map(|at| looks.chance(at, at == most, 0.01))
-            .sum();
-        assert!((all - 0.01).abs() < 1e-15, "{all} of {most}");
+        let mut spent = 0.0;
+        for at in looks.at().flat_map(|at| [at - 1, at]) {
+            spent += looks.chance(at, spent, 0.01);
+        }
+        assert!((spent - 0.01).abs() < 1e-15, "{spent} of {most}");
+        assert_eq!(looks.chance(most, spent, 0.01), 0.0);
     }
-    let looks = Looks::new(60);
-    let cut_off =
-        looks.chance(8, false, 0.01) + looks.chance(12, false, 0.01) + looks.chance(15, true, 0.01);
-    assert!((cut_off - 0.01).abs() < 1e-15, "{cut_off}");
     // Half of the runs: an eighth of the chance, less that before.
     let looks = Looks::new(24);
-    assert!((looks.chance(12, false, 0.08) - 0.08 * (0.125 - 1.0 / 27.0)).abs() < 1e-15);
+    let before = looks.chance(8, 0.0, 0.08);
+    assert!((before - 0.08 / 27.0).abs() < 1e-15, "{before}");
+    assert!((looks.chance(12, before, 0.08) - 0.08 * (0.125 - 1.0 / 27.0)).abs() < 1e-15);
 }
 
 /// Rounds of equal programs on a machine whose speed walks: a look at each number of runs at the full
@@ -46,7 +45,7 @@ fn false_alarms_are_as_rare_as_promised() {
         let mut random = ChaCha8Rng::seed_from_u64(u64::from(seed));
         let mut speed = 1.0;
         let (mut a, mut b) = (Vec::new(), Vec::new());
-        let (mut is_alarm, mut is_naive) = (false, false);
+        let (mut is_alarm, mut is_naive, mut spent) = (false, false, 0.0);
         for runs in 1..=MOST {
             speed *= 1.0 + random.random_range(-0.01..0.01);
             for of in [&mut a, &mut b] {
@@ -56,7 +55,9 @@ fn false_alarms_are_as_rare_as_promised() {
                 continue;
             }
             let p = paired_runs_versus(&a, &b, 0.95).unwrap().p.unwrap();
-            is_alarm |= p <= looks.chance(runs, runs == MOST, ALPHA);
+            let chance = looks.chance(runs, spent, ALPHA);
+            spent += chance;
+            is_alarm |= p <= chance;
             is_naive |= p <= ALPHA;
         }
         alarms += u32::from(is_alarm);

@@ -59,7 +59,7 @@ pub(super) fn read(file: &Path) -> Result<Said, String> {
 }
 
 fn of_text(text: &str) -> Result<Said, String> {
-    let output: Output = serde_json::from_str(text)
+    let output: Output = serde_json::from_str(&with_numbers(text))
         .map_err(|e| format!("unexpected form of Google Benchmark's JSON: {e}; is something else writing to its file?"))?;
     let mut failed: Vec<(String, String)> = Vec::new();
     let mut measured = Vec::new();
@@ -90,6 +90,30 @@ fn of_text(text: &str) -> Result<Said, String> {
         failed,
         ..Said::default()
     })
+}
+
+/// The text with `null` for what is no number in JSON: counters may be `NaN` or `Infinity`.
+fn with_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut is_string) = (text, false);
+    while let Some(c) = rest.chars().next() {
+        let word = ["-Infinity", "Infinity", "NaN", "-nan", "nan", "-inf", "inf"]
+            .into_iter()
+            .find(|word| !is_string && rest.starts_with(word));
+        if let Some(word) = word {
+            out.push_str("null");
+            rest = &rest[word.len()..];
+            continue;
+        }
+        let length = match c {
+            '\\' if is_string => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            c => c.len_utf8(),
+        };
+        is_string ^= c == '"';
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out
 }
 
 #[cfg(test)]

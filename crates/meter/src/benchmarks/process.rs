@@ -9,13 +9,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
+    set_parent_process_death_signal, waitid,
+};
 use undertick_format::input::{self, Kind};
 
 /// How often to look whether it has hung or was stopped; its end is seen at once.
 const EVERY: Duration = Duration::from_millis(50);
 /// Number of last lines that are shown of what a failed program printed.
 const LAST_LINES: usize = 3;
+
+/// Characters of a line that are shown.
+const LONGEST_LINE: usize = 200;
 
 /// A process to run.
 pub(super) struct Child<'a> {
@@ -39,7 +45,7 @@ pub(crate) struct Ended {
     printed: [PathBuf; 2],
 }
 
-/// Runs it; it and its children are gone afterwards.
+/// Runs it; it and its children are gone afterwards, but for those that left its process group.
 pub(super) fn run(child: &Child<'_>) -> Result<Ended, String> {
     let printed = ["out", "err"].map(|ending| child.files.with_extension(ending));
     let file = |path: &PathBuf| {
@@ -58,6 +64,10 @@ pub(super) fn run(child: &Child<'_>) -> Result<Ended, String> {
     if let Some((name, value)) = &child.environment {
         command.env(name, value);
     }
+    // SAFETY: a system call that takes no memory, between fork and exec.
+    unsafe {
+        command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
     let begun = Instant::now();
     let mut running = command
         .spawn()
@@ -65,8 +75,9 @@ pub(super) fn run(child: &Child<'_>) -> Result<Ended, String> {
     let pid = Pid::from_child(&running);
     // Without one (before Linux 5.3) its end is seen some milliseconds late.
     let fd = pidfd_open(pid, PidfdFlags::empty()).ok();
+    let has_ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let (mut stopped, mut has_hung) = (false, None);
-    let status = loop {
+    let took = loop {
         match &fd {
             Some(fd) => {
                 let mut fds = [PollFd::new(fd, PollFlags::IN)];
@@ -76,22 +87,21 @@ pub(super) fn run(child: &Child<'_>) -> Result<Ended, String> {
             None => std::thread::sleep(Duration::from_millis(2)),
         }
         let took = begun.elapsed();
-        let wrong = |e: std::io::Error| format!("{}: {e}", program.to_string_lossy());
-        if let Some(status) = running.try_wait().map_err(wrong)? {
-            break (status, took);
+        if !matches!(waitid(WaitId::Pid(pid), has_ended), Ok(None)) {
+            break took;
         }
-        stopped |= child.stop.load(Ordering::Relaxed);
-        if took > child.limit {
-            has_hung = Some(child.limit);
-        }
+        stopped = child.stop.load(Ordering::Relaxed);
+        has_hung = (took > child.limit).then_some(child.limit);
         if stopped || has_hung.is_some() {
-            let _ = kill_process_group(pid, Signal::KILL);
-            break (running.wait().map_err(wrong)?, took);
+            break took;
         }
     };
-    // What it left behind would run beside the next one.
+    // What it left behind would run beside the next one. It has not been waited for yet, so no other
+    // group has this number.
     let _ = kill_process_group(pid, Signal::KILL);
-    let (status, took) = status;
+    let status = running
+        .wait()
+        .map_err(|e| format!("{}: {e}", program.to_string_lossy()))?;
     Ok(Ended {
         status,
         took,
@@ -104,6 +114,11 @@ pub(super) fn run(child: &Child<'_>) -> Result<Ended, String> {
 impl Ended {
     pub(super) fn is_success(&self) -> bool {
         self.status.success()
+    }
+
+    /// Its exit status; `None`: a signal ended it.
+    pub(super) fn status(&self) -> Option<i32> {
+        self.status.code()
     }
 
     /// Whether a signal ended it, ours or another.
@@ -142,7 +157,11 @@ impl Ended {
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
         match last.is_empty() {
             true => "it printed nothing".to_owned(),
-            false => format!("it printed last: {}", last.join(" / ")),
+            false => {
+                let short = |line: &&str| line.chars().take(LONGEST_LINE).collect::<String>();
+                let last: Vec<String> = last.iter().map(short).collect();
+                format!("it printed last: {}", last.join(" / "))
+            }
         }
     }
 }

@@ -27,6 +27,12 @@ pub(super) struct Rounds {
     /// The most rounds, where that was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) most: Option<usize>,
+    /// The chance of a false alarm that looks at the rounds have spent.
+    #[serde(default)]
+    pub(super) spent: f64,
+    /// What else must be the same for rounds to be continued, in words for a person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) conditions: Vec<String>,
 }
 
 impl Rounds {
@@ -38,6 +44,8 @@ impl Rounds {
             commands,
             first: Vec::new(),
             most: None,
+            spent: 0.0,
+            conditions: Vec::new(),
         }
     }
 
@@ -48,10 +56,14 @@ impl Rounds {
         (rounds.kind == KIND && rounds.schema_version == SCHEMA_VERSION).then_some(rounds)
     }
 
+    /// Writes all of the file or nothing: whoever is killed meanwhile leaves the one before.
     pub(super) fn write(&self, dir: &Path) -> Result<(), String> {
         let path = dir.join(FILE);
+        let new = dir.join(format!("{FILE}.new"));
         let text = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
-        std::fs::write(&path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))
+        std::fs::write(&new, text + "\n")
+            .and_then(|()| std::fs::rename(&new, &path))
+            .map_err(|e| format!("{}: {e}", path.display()))
     }
 }
 

@@ -6,31 +6,33 @@
 //! spend, or if it surely differs by less than what matters. When all are decided, or the time is over, it
 //! ends.
 //!
-//! A program that crashes or hangs is run benchmark by benchmark from then on, and so is the other one;
+//! Of a program that is built anew no rounds are continued. A program that crashes or hangs is run benchmark by benchmark from then on, and so is the other one;
 //! the benchmarks that fail are named and left out.
 
+mod judging;
+mod side;
+
+use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use undertick_document::Warning;
-use undertick_estimate::{Looks, MOST_RUNS, fewest_runs};
+use undertick_estimate::Looks;
 use undertick_experiment::ExperimentError;
 use undertick_report::benchmarks::{Benchmark, Benchmarks, KIND, SCHEMA_VERSION};
-use undertick_report::compare::{Comparison, Sequential, SequentialEnd, Source};
+use undertick_report::compare::{Comparison, SequentialEnd};
 
-use super::input::{Input, Run, Runs};
 use super::rounds::{Rounds, SIDES};
-use super::{Options, compare_as, only};
+use super::{Options, only};
 use crate::benchmarks::{How, Program, Silent};
 use crate::survey::machine;
+use side::Side;
 
 /// With fewer rounds nothing can be said.
 const FEWEST_ROUNDS: usize = 2;
-/// Chance that a benchmark that differs by more than what matters is called alike, in all looks.
-const FALSE_ALIKE: f64 = 0.025;
 
 /// What to compare and how.
 #[derive(Clone, Debug)]
@@ -100,6 +102,9 @@ pub fn compare_suites(
     let mut made = 0;
     let end = loop {
         let rounds = comparing.rounds();
+        if stop.load(Ordering::Relaxed) {
+            break SequentialEnd::Interrupted;
+        }
         if comparing.looks.is_some_and(|looks| rounds >= looks.most()) {
             break SequentialEnd::Rounds;
         }
@@ -107,8 +112,14 @@ pub fn compare_suites(
             break SequentialEnd::Time;
         }
         let round_begun = Instant::now();
-        if !comparing.round(progress)? {
-            break SequentialEnd::Interrupted;
+        match comparing.round(progress) {
+            Ok(true) => {}
+            Ok(false) => break SequentialEnd::Interrupted,
+            Err(error) if rounds >= FEWEST_ROUNDS => {
+                comparing.error = Some(error.text);
+                break SequentialEnd::Failed;
+            }
+            Err(error) => return Err(error),
         }
         let took = round_begun.elapsed();
         made += 1;
@@ -121,12 +132,12 @@ pub fn compare_suites(
         let rounds = comparing.rounds();
         if made == FEWEST_ROUNDS {
             let left = wanted.time.saturating_sub(begun.elapsed());
-            comparing.plan(rounds, took, left, progress);
+            comparing.plan(rounds, took, left, progress)?;
         }
         let Some(looks) = comparing.looks else {
             continue;
         };
-        if rounds < looks.most() && looks.is_due(rounds) && comparing.is_decided(looks)? {
+        if rounds < looks.most() && looks.is_due(rounds) && comparing.is_decided()? {
             break SequentialEnd::Decided;
         }
         let of_time = begun.elapsed().as_secs_f64() / wanted.time.as_secs_f64().max(1e-9);
@@ -137,20 +148,6 @@ pub fn compare_suites(
         });
     };
     comparing.result(end)
-}
-
-/// One of the two programs.
-struct Side<'a> {
-    program: &'a Program,
-    which: &'static str,
-    dir: PathBuf,
-    /// The benchmarks, where each is run by itself.
-    names: Option<Vec<String>>,
-    failed: Vec<(String, String)>,
-    /// The program failed after it had measured.
-    remark: Option<String>,
-    runs: Vec<Run>,
-    about: Option<Source>,
 }
 
 /// Why a side has nothing in a round.
@@ -167,6 +164,10 @@ struct Comparing<'a> {
     kept: Rounds,
     sides: [Side<'a>; 2],
     looks: Option<Looks>,
+    /// The rounds of the last look, and the chance that it spent.
+    looked: Option<(usize, f64)>,
+    /// Why it ended early.
+    error: Option<String>,
     /// What the files of a process begin with, in a directory that goes with the second.
     files: PathBuf,
     _scratch: tempfile::TempDir,
@@ -181,36 +182,48 @@ impl<'a> Comparing<'a> {
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect()
         });
+        let [a, b] = &wanted.programs;
+        if a.harness != b.harness {
+            return Err(ExperimentError::input(format!(
+                "A is of {} and B of {}: only programs of one tool can be compared",
+                a.harness.name(),
+                b.harness.name()
+            )));
+        }
+        let conditions = conditions(wanted);
         let kept = match Rounds::read(&wanted.dir) {
-            Some(kept) if kept.commands == commands => kept,
-            Some(_) => {
-                return Err(ExperimentError::input(format!(
-                    "{} has rounds of other programs; give another directory with -o",
-                    wanted.dir.display()
-                )));
+            Some(kept) => {
+                let same = kept.commands == commands && kept.conditions == conditions;
+                let other = "is of other programs, of another build of them, or with other options";
+                if !same {
+                    return Err(ExperimentError::input(format!(
+                        "{}: what it has {other}; give another directory with -o",
+                        wanted.dir.display()
+                    )));
+                }
+                kept
             }
-            None => Rounds::new(wanted.seed, commands),
+            None => {
+                let mut new = Rounds::new(wanted.seed, commands);
+                new.conditions = conditions;
+                new
+            }
         };
         let mut order = ChaCha8Rng::seed_from_u64(kept.seed);
         kept.first.iter().for_each(|_| {
             order.random_bool(0.5);
         });
-        let mut sides = [0, 1].map(|at| Side {
-            program: &wanted.programs[at],
-            which: ["A", "B"][at],
-            dir: wanted.dir.join(SIDES[at]),
-            names: None,
-            failed: Vec::new(),
-            remark: None,
-            runs: Vec::new(),
-            about: None,
+        let mut sides = [0, 1].map(|at| {
+            Side::new(
+                &wanted.programs[at],
+                ["A", "B"][at],
+                wanted.dir.join(SIDES[at]),
+            )
         });
         let scratch = tempfile::tempdir()
             .map_err(|e| ExperimentError::machine(format!("no temporary directory: {e}")))?;
         for side in &mut sides {
-            std::fs::create_dir_all(&side.dir)
-                .map_err(|e| ExperimentError::input(format!("{}: {e}", side.dir.display())))?;
-            side.read(kept.first.len())?;
+            side.open(kept.first.len())?;
         }
         // So that the same command finds it, whenever this one ends.
         kept.write(&wanted.dir).map_err(ExperimentError::machine)?;
@@ -222,6 +235,8 @@ impl<'a> Comparing<'a> {
             kept,
             sides,
             looks,
+            looked: None,
+            error: None,
             files: scratch.path().join("process"),
             _scratch: scratch,
         };
@@ -229,6 +244,12 @@ impl<'a> Comparing<'a> {
             comparing.run_each()?;
         }
         Ok(comparing)
+    }
+
+    /// Names of the benchmarks that failed on either side.
+    fn failed(&self) -> HashSet<String> {
+        let failed = self.sides.iter().flat_map(|side| &side.failed);
+        failed.map(|(name, _)| name.clone()).collect()
     }
 
     fn rounds(&self) -> usize {
@@ -324,9 +345,9 @@ impl<'a> Comparing<'a> {
                 }
                 Err(Silent::Stopped) => return Ok(Err(Nothing::Stopped)),
                 Err(Silent::Failed(why)) => {
-                    let names = side.program.list(&self.how(None));
-                    return match names {
+                    return match side.program.list(&self.how(None)) {
                         Ok(names) if !names.is_empty() => Ok(Err(Nothing::Again)),
+                        Err(Silent::Stopped) => Ok(Err(Nothing::Stopped)),
                         _ => Err(side.error(&why)),
                     };
                 }
@@ -359,9 +380,6 @@ impl<'a> Comparing<'a> {
             side.remark = Some(text);
         }
         for (name, why) in failed {
-            if let Some(names) = &mut side.names {
-                names.retain(|other| *other != name);
-            }
             if !side.failed.iter().any(|(other, _)| *other == name) {
                 progress(SuitesProgress::Failed(
                     side.which,
@@ -371,6 +389,13 @@ impl<'a> Comparing<'a> {
                 side.failed.push((name, why));
             }
         }
+        let failed = self.failed();
+        for side in &mut self.sides {
+            if let Some(names) = &mut side.names {
+                names.retain(|name| !failed.contains(name));
+            }
+        }
+        let side = &self.sides[at];
         Ok(Ok(Benchmarks {
             schema_version: SCHEMA_VERSION,
             kind: KIND.to_owned(),
@@ -380,167 +405,6 @@ impl<'a> Comparing<'a> {
             begun_unix_s,
             took_s: begun.elapsed().as_secs_f64(),
             benchmarks: found,
-        }))
-    }
-
-    /// Plans the looks, unless earlier rounds are continued, by how long a round takes and how much time
-    /// is left.
-    fn plan(
-        &mut self,
-        rounds: usize,
-        round: Duration,
-        left: Duration,
-        progress: &mut dyn FnMut(SuitesProgress),
-    ) {
-        let fit = left.as_secs_f64() / round.as_secs_f64().max(1e-3);
-        let most = self.looks.map_or_else(
-            || {
-                (self.wanted.rounds.unwrap_or(MOST_RUNS))
-                    .min(rounds.saturating_add(fit as usize))
-                    .clamp(FEWEST_ROUNDS, MOST_RUNS)
-            },
-            Looks::most,
-        );
-        (self.looks, self.kept.most) = (Some(Looks::new(most)), Some(most));
-        let of = |side: &Side<'_>| side.runs.last().map_or(0, |run| run.metrics.len());
-        progress(SuitesProgress::Planned {
-            benchmarks: self.sides.iter().map(of).min().unwrap_or(0),
-            round,
-            most,
-        });
-    }
-
-    /// Whether each benchmark is decided, by what this look may spend.
-    fn is_decided(&self, looks: Looks) -> Result<bool, ExperimentError> {
-        let rounds = self.rounds();
-        let chance = looks.chance(rounds, false, self.wanted.false_alarms);
-        let found = self.compared(self.wanted.options.level, chance)?;
-        // Two bounds, of which one can be wrong.
-        let strict = 1.0 - 2.0 * looks.chance(rounds, false, FALSE_ALIKE);
-        let surely = (rounds >= fewest_runs(1, true, strict))
-            .then(|| self.compared(strict, chance))
-            .transpose()?;
-        let is_alike = |at: usize| {
-            let bound = surely.as_ref().and_then(|found| found.rows[at].bound);
-            bound.is_some_and(|bound| bound <= self.wanted.within)
-        };
-        let rows = found.rows.iter().enumerate();
-        Ok(rows
-            .into_iter()
-            .all(|(at, row)| row.differs() || is_alike(at)))
-    }
-
-    /// The rounds so far, compared; intervals have this level.
-    fn compared(&self, level: f64, chance: f64) -> Result<Comparison, ExperimentError> {
-        let options = Options {
-            level,
-            false_alarms: Some(chance),
-            within: Some(self.wanted.within),
-            ..self.wanted.options
-        };
-        let [a, b] = self.sides.each_ref().map(Side::input);
-        let (Some(a), Some(b)) = (a, b) else {
-            return Err(ExperimentError::machine(
-                "stopped before a round was complete",
-            ));
-        };
-        compare_as(a, b, &options).map_err(ExperimentError::input)
-    }
-
-    fn result(self, end: SequentialEnd) -> Result<Comparison, ExperimentError> {
-        let rounds = self.rounds();
-        if rounds < FEWEST_ROUNDS {
-            return Err(ExperimentError::machine(
-                "stopped before two rounds were complete: nothing can be said",
-            ));
-        }
-        let looks = self.looks.unwrap_or(Looks::new(rounds));
-        let is_last = end != SequentialEnd::Decided;
-        let chance = looks.chance(rounds, is_last, self.wanted.false_alarms);
-        let mut found = self.compared(self.wanted.options.level, chance)?;
-        found.sequential = Some(Sequential {
-            rounds: rounds as u64,
-            most: looks.most() as u64,
-            end,
-            false_alarms: self.wanted.false_alarms,
-        });
-        for side in &self.sides {
-            let failed = side.failed.iter().map(|(name, why)| Warning {
-                code: "benchmark_failed".to_owned(),
-                text: format!("{} of {} failed: {why}", name, side.which),
-            });
-            found.warnings.extend(failed);
-            found
-                .warnings
-                .extend(side.remark.iter().map(|text| Warning {
-                    code: "benchmark_status".to_owned(),
-                    text: text.clone(),
-                }));
-        }
-        Ok(found)
-    }
-}
-
-impl Side<'_> {
-    fn error(&self, why: &str) -> ExperimentError {
-        let command = self
-            .program
-            .command
-            .first()
-            .map(|word| word.to_string_lossy());
-        ExperimentError::input(format!(
-            "{}, {} ({}): {why}",
-            self.which,
-            command.unwrap_or_default(),
-            self.program.harness.name()
-        ))
-    }
-
-    /// Reads the rounds that are there.
-    fn read(&mut self, rounds: usize) -> Result<(), ExperimentError> {
-        for round in 1..=rounds {
-            let name = format!("{round:04}");
-            let path = self.dir.join(format!("{name}.json"));
-            let side = super::read(&path).map_err(ExperimentError::input)?;
-            self.about.get_or_insert(side.about);
-            self.runs.push(Run {
-                name,
-                metrics: side.metrics,
-                paths: Vec::new(),
-            });
-        }
-        Ok(())
-    }
-
-    fn write(&self, name: &str, said: &Benchmarks) -> Result<(), ExperimentError> {
-        let path = self.dir.join(format!("{name}.json"));
-        let text = serde_json::to_string_pretty(said).unwrap_or_default();
-        std::fs::write(&path, text + "\n")
-            .map_err(|e| ExperimentError::machine(format!("{}: {e}", path.display())))
-    }
-
-    fn take(&mut self, name: String, said: Benchmarks) {
-        let side = said.side(&self.dir.display().to_string());
-        self.about.get_or_insert(side.about);
-        self.runs.push(Run {
-            name,
-            metrics: side.metrics,
-            paths: Vec::new(),
-        });
-    }
-
-    fn input(&self) -> Option<Input> {
-        let words: Vec<_> = (self.program.command.iter())
-            .map(|word| word.to_string_lossy())
-            .collect();
-        Some(Input::Runs(Runs {
-            about: Source {
-                file: words.join(" "),
-                runs: Some(self.runs.len() as u64),
-                ..self.about.clone()?
-            },
-            dir: self.dir.clone(),
-            runs: self.runs.clone(),
         }))
     }
 }
@@ -554,4 +418,30 @@ pub fn has_rounds(dir: &Path) -> bool {
 fn unix_s() -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0.0, |now| now.as_secs_f64())
+}
+
+/// What must be the same for rounds to be continued: the programs' files, and how they are run.
+fn conditions(wanted: &Suites) -> Vec<String> {
+    let file = |program: &Program| {
+        let about = program
+            .command
+            .first()
+            .and_then(|path| std::fs::metadata(path).ok());
+        about.map_or("a program in PATH".to_owned(), |about| {
+            format!(
+                "{} bytes of {}.{:09}",
+                about.len(),
+                about.mtime(),
+                about.mtime_nsec()
+            )
+        })
+    };
+    let mut all: Vec<String> = wanted.programs.iter().map(file).collect();
+    all.push(format!(
+        "{} of {:?}",
+        wanted.programs[0].harness.name(),
+        wanted.each
+    ));
+    all.extend(wanted.only.iter().cloned());
+    all
 }

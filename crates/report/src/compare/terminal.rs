@@ -130,6 +130,7 @@ fn ended(of: &Sequential) -> String {
         SequentialEnd::Time => {
             format!("The time was over after {rounds} of {most} that were planned.")
         }
+        SequentialEnd::Failed => format!("A program failed after {rounds} of at most {most}."),
         SequentialEnd::Interrupted => format!("Stopped after {rounds} of at most {most}."),
     }
 }

@@ -246,7 +246,7 @@ fn what_was_off_at_times_is_marked() {
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
     for row in [
-        "`- parse (off at times) >40 % >400 ms 400 ms >1 000 400 us",
+        "`- parse (off at times) 40 % >400 ms 400 ms >1 000 400 us",
         "get 60 % 600 ms <201 ms 1 000",
     ] {
         assert!(rows.iter().any(|shown| shown.starts_with(row)), "{text}");

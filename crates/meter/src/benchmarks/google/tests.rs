@@ -26,3 +26,13 @@ fn the_document_of_google_benchmark() {
     assert_eq!(said.failed, [("BM_b".to_owned(), "no file".to_owned())]);
     assert!(of_text("{\"benchmarks\": [").is_err());
 }
+
+/// Counters that JSON has no form for, and the same words in names.
+#[test]
+fn what_is_no_number_is_left_out() {
+    let text = r#"{"benchmarks":[{"name":"BM_NaN/\"inf","iterations":1,"real_time":2.0,"rate":NaN,"most":-Infinity,
+        "least":inf,"time_unit":"ns"}]}"#;
+    let said = of_text(text).unwrap();
+    assert_eq!(said.benchmarks[0].name, "BM_NaN/\"inf");
+    assert_eq!(said.benchmarks[0].time_ns, 2.0);
+}

@@ -119,7 +119,7 @@ fn row_of_path(path: &PathReport, most_self_ns: Option<f64>, branch: &str) -> Ro
     row(
         format!("{branch}{}{recursive}", path_label(path)),
         [
-            recorded(path.share.map(figures::per_cent)),
+            path.share.map(figures::per_cent),
             recorded(sum(path.total.as_ref().map(|total| total.value))),
             sum(path.self_ns).or_else(|| most_self_ns.map(at_most)),
             recorded(calls.map(figures::short_count)),

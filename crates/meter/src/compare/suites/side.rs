@@ -1,0 +1,129 @@
+//! One of two benchmark programs that are compared: what is known of it, and its rounds.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use undertick_experiment::ExperimentError;
+use undertick_report::benchmarks::Benchmarks;
+use undertick_report::compare::Source;
+
+use super::super::input::{Input, Run, Runs};
+use super::super::read;
+use crate::benchmarks::Program;
+
+/// One of the two programs.
+pub(super) struct Side<'a> {
+    pub(super) program: &'a Program,
+    pub(super) which: &'static str,
+    dir: PathBuf,
+    /// The benchmarks, where each is run by itself.
+    pub(super) names: Option<Vec<String>>,
+    pub(super) failed: Vec<(String, String)>,
+    /// The program failed after it had measured.
+    pub(super) remark: Option<String>,
+    pub(super) runs: Vec<Run>,
+    about: Option<Source>,
+}
+
+impl<'a> Side<'a> {
+    pub(super) const fn new(program: &'a Program, which: &'static str, dir: PathBuf) -> Self {
+        Self {
+            program,
+            which,
+            dir,
+            names: None,
+            failed: Vec::new(),
+            remark: None,
+            runs: Vec::new(),
+            about: None,
+        }
+    }
+
+    /// Makes its directory, and reads the rounds that are there.
+    pub(super) fn open(&mut self, rounds: usize) -> Result<(), ExperimentError> {
+        std::fs::create_dir_all(&self.dir)
+            .map_err(|e| ExperimentError::input(format!("{}: {e}", self.dir.display())))?;
+        self.read(rounds)
+    }
+}
+
+impl Side<'_> {
+    pub(super) fn error(&self, why: &str) -> ExperimentError {
+        let command = self
+            .program
+            .command
+            .first()
+            .map(|word| word.to_string_lossy());
+        ExperimentError::input(format!(
+            "{}, {} ({}): {why}",
+            self.which,
+            command.unwrap_or_default(),
+            self.program.harness.name()
+        ))
+    }
+
+    /// Reads the rounds that are there.
+    fn read(&mut self, rounds: usize) -> Result<(), ExperimentError> {
+        for round in 1..=rounds {
+            let name = format!("{round:04}");
+            let path = self.dir.join(format!("{name}.json"));
+            let side = read(&path).map_err(ExperimentError::input)?;
+            self.about.get_or_insert(side.about);
+            self.runs.push(Run {
+                name,
+                metrics: side.metrics,
+                paths: Vec::new(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(&self, name: &str, said: &Benchmarks) -> Result<(), ExperimentError> {
+        let path = self.dir.join(format!("{name}.json"));
+        let text = serde_json::to_string_pretty(said).unwrap_or_default();
+        std::fs::write(&path, text + "\n")
+            .map_err(|e| ExperimentError::machine(format!("{}: {e}", path.display())))
+    }
+
+    pub(super) fn take(&mut self, name: String, said: Benchmarks) {
+        let side = said.side(&self.dir.display().to_string());
+        self.about.get_or_insert(side.about);
+        self.runs.push(Run {
+            name,
+            metrics: side.metrics,
+            paths: Vec::new(),
+        });
+    }
+
+    /// Names of the benchmarks that the last round has.
+    pub(super) fn measured(&self) -> HashSet<&str> {
+        let last = self.runs.last().into_iter();
+        last.flat_map(|run| run.metrics.iter().map(|metric| metric.id.as_str()))
+            .collect()
+    }
+
+    /// Its rounds as one side of a comparison, without the benchmarks that failed on either side.
+    pub(super) fn input(&self, failed: &HashSet<String>) -> Option<Input> {
+        let words: Vec<_> = (self.program.command.iter())
+            .map(|word| word.to_string_lossy())
+            .collect();
+        Some(Input::Runs(Runs {
+            about: Source {
+                file: words.join(" "),
+                runs: Some(self.runs.len() as u64),
+                ..self.about.clone()?
+            },
+            dir: self.dir.clone(),
+            runs: (self.runs.iter())
+                .map(|run| Run {
+                    name: run.name.clone(),
+                    metrics: (run.metrics.iter())
+                        .filter(|metric| !failed.contains(&metric.id))
+                        .cloned()
+                        .collect(),
+                    paths: Vec::new(),
+                })
+                .collect(),
+        }))
+    }
+}
