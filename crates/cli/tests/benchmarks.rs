@@ -12,7 +12,8 @@ use support::{compile, refused, said, undertick};
 
 /// `program SIDE SLOWER [HOW]`: six benchmarks of 100 to 600 ns, of which the third takes SLOWER times as
 /// long. The n-th process of a side always says the same, a few per cent off, whoever runs first. HOW
-/// is how the fourth fails: `crash`, `hang`, `say` (the tool says so) or `slow`, which fails nothing.
+/// is how the fourth fails: `crash`, `hang`, `say` (the tool says so); or `slow`, which fails nothing; `late`:
+/// from the sixth process on everything fails; or `other`: all have other names.
 const PROGRAM: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ int main(int argc, char **argv) {
     file = fopen(side, "r");
     while (fgetc(file) != EOF) n++;
     fclose(file);
+    if (strcmp(how, "late") == 0 && n > 5) abort();
     file = fopen(out, "w");
     fprintf(file, "{\"benchmarks\":[");
     for (i = 1; i <= 6; i++) {
@@ -64,7 +66,8 @@ int main(int argc, char **argv) {
         if (i == 4 && strcmp(how, "say") == 0)
             fprintf(file, "{\"name\":\"BM_4\",\"run_type\":\"iteration\",\"error_occurred\":true,\"error_message\":\"no file\"}");
         else
-            fprintf(file, "{\"name\":\"BM_%d\",\"run_type\":\"iteration\",\"iterations\":9,\"real_time\":%.6f,\"time_unit\":\"ns\"}", i, ns);
+            fprintf(file, "{\"name\":\"%s_%d\",\"run_type\":\"iteration\",\"iterations\":9,\"real_time\":%.6f,\"time_unit\":\"ns\"}",
+                    strcmp(how, "other") == 0 ? "NEW" : "BM", i, ns);
     }
     fprintf(file, "]}\n");
     fclose(file);
@@ -262,6 +265,35 @@ fn what_is_stopped_goes_on() {
 
     let other = bench.compare("1.2", "slow", &arguments);
     refused(&other, 2, &["of other programs, of another build"]);
+}
+
+/// A program that works for five rounds and fails from then on: what was measured is compared.
+#[test]
+fn a_program_that_fails_later_ends_the_comparison() {
+    let bench = Bench::new();
+    let output = bench.compare("1.1", "late", &["--json", "--runs", "30", "--for", "10m"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output).1);
+    let found = document(&output);
+    assert_eq!(found["sequential"]["end"], "failed");
+    assert_eq!(found["sequential"]["rounds"], 5);
+    assert_eq!(verdicts(&found).len(), 6, "{found:#}");
+    assert!(found["warnings"].to_string().contains("ended by signal 6"));
+}
+
+/// Rounds of another build, of which nothing is known, are not continued; programs without a benchmark in
+/// common are not compared.
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let bench = Bench::new();
+    let arguments = ["--runs", "3", "--for", "10m", "-o", "kept"];
+    assert_eq!(bench.compare("1", "", &arguments).status.code(), Some(0));
+    assert_eq!(bench.compare("1", "", &arguments).status.code(), Some(0));
+    assert_eq!(rounds(&bench.dir.path().join("kept")).len(), 3);
+    let built = std::fs::read(&bench.program).unwrap();
+    std::fs::write(&bench.program, built).unwrap();
+    refused(&bench.compare("1", "", &arguments), 2, &["another build"]);
+    let other = bench.compare("1", "other", &["--runs", "3", "--for", "10m"]);
+    refused(&other, 2, &["no benchmark is in both", "BM_1", "NEW_1"]);
 }
 
 #[test]
