@@ -26,6 +26,7 @@ use std::time::Duration;
 use undertick_report::benchmarks::{Benchmark, Harness};
 
 use process::{Child, run};
+pub(crate) use recognize::found;
 
 /// Most benchmarks of a program.
 const MOST: usize = 16_384;
@@ -135,8 +136,7 @@ impl Program {
                 Harness::Criterion | Harness::Libtest | Harness::Command => false,
             };
         if said.as_ref().is_ok_and(|said| said.benchmarks.len() > MOST) {
-            let why = format!("more than {MOST} benchmarks; choose some by the tool's own options");
-            return Err(Silent::Failed(why));
+            return Err(Silent::Failed(too_many()));
         }
         match said {
             Ok(said) if is_usable && !said.benchmarks.is_empty() => Ok(Said {
@@ -152,10 +152,16 @@ impl Program {
                 }
                 _ => format!("it {}; {}", ended.how(), ended.last()),
             })),
-            Err(_) if ended.is_success() && !out.exists() => Err(Silent::Failed(format!(
-                "it wrote no measurements; is it a program of {}?",
-                self.harness.name()
-            ))),
+            Err(_)
+                if ended.is_success()
+                    && matches!(self.harness, Harness::Google | Harness::Pytest)
+                    && !out.exists() =>
+            {
+                Err(Silent::Failed(format!(
+                    "it wrote no measurements; is it a program of {}?",
+                    self.harness.name()
+                )))
+            }
             Err(why) if ended.is_success() => Err(Silent::Failed(why)),
             Err(_) => Err(Silent::Failed(format!(
                 "it {}; {}",
@@ -227,6 +233,21 @@ impl Program {
             ..Said::default()
         }
     }
+}
+
+fn too_many() -> String {
+    format!("more than {MOST} benchmarks; choose some by the tool's own options")
+}
+
+/// Whether a benchmark is one that failed, or part of it. Go adds the number of CPUs to the names of those
+/// that it measured, and the names of parts after a `/`.
+pub(crate) fn is_of(harness: Harness, name: &str, failed: &str) -> bool {
+    if harness != Harness::Go {
+        return name == failed;
+    }
+    let (name, failed) = (go::without_cpus(name), go::without_cpus(failed));
+    let part = name.strip_prefix(failed);
+    part.is_some_and(|part| part.is_empty() || part.starts_with('/'))
 }
 
 /// Puts what was measured of each benchmark together, in the order of the names: `(name, ns of an

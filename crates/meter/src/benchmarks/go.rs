@@ -30,6 +30,14 @@ pub(super) fn listed<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     benchmarks.map(str::to_owned).collect()
 }
 
+/// A name without the number of CPUs that follows it.
+pub(super) fn without_cpus(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((name, cpus)) if !cpus.is_empty() && cpus.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => name,
+    }
+}
+
 /// Reads lines like `BenchmarkSort/8-4   1000   1234 ns/op   0 B/op`. What a benchmark prints may stand
 /// between its name and its figures.
 pub(super) fn read(text: &str) -> Result<Said, String> {

@@ -11,6 +11,8 @@ use super::{How, Said, middles};
 pub(super) fn arguments(how: &How<'_>, out: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = [
         "-v".to_owned(),
+        // All are run, whatever fails.
+        "--maxfail=0".to_owned(),
         "--benchmark-only".to_owned(),
         "--benchmark-warmup=off".to_owned(),
         "--benchmark-min-rounds=5".to_owned(),

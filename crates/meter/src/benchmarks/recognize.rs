@@ -60,7 +60,7 @@ fn is_pytest(command: &[OsString]) -> bool {
 }
 
 /// Where a program lies.
-fn found(program: &Path) -> Option<PathBuf> {
+pub(crate) fn found(program: &Path) -> Option<PathBuf> {
     if program.components().count() != 1 || program.is_absolute() {
         return program.exists().then(|| program.to_owned());
     }

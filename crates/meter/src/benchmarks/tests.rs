@@ -87,3 +87,13 @@ fn files_of_criterion() {
     let why = criterion::read(home.path()).unwrap_err();
     assert!(why.contains("other/new/sample.json"), "{why}");
 }
+
+/// Go's names of what was measured, of what failed, and of what is listed.
+#[test]
+fn a_failed_benchmark_is_known_by_any_of_its_names() {
+    let go = |name, failed| is_of(Harness::Go, name, failed);
+    assert!(go("BenchmarkX-4", "BenchmarkX") && go("BenchmarkX/8-4", "BenchmarkX"));
+    assert!(go("BenchmarkX", "BenchmarkX-4") && go("BenchmarkX-4", "BenchmarkX-4"));
+    assert!(!go("BenchmarkXY-4", "BenchmarkX") && !go("BenchmarkX", "BenchmarkX/8"));
+    assert!(!is_of(Harness::Google, "BM_x-4", "BM_x") && is_of(Harness::Google, "BM_x", "BM_x"));
+}

@@ -30,6 +30,15 @@ pub(super) struct Rounds {
     /// The chance of a false alarm that looks at the rounds have spent.
     #[serde(default)]
     pub(super) spent: f64,
+    /// The number of rounds at the last look, and the chance that it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) looked: Option<(usize, f64)>,
+    /// Benchmarks of both programs that failed, and why.
+    #[serde(default)]
+    pub(super) failed: [Vec<(String, String)>; 2],
+    /// What else the user should know of both programs.
+    #[serde(default)]
+    pub(super) remarks: [Option<String>; 2],
     /// What else must be the same for rounds to be continued, in words for a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) conditions: Vec<String>,
@@ -45,6 +54,9 @@ impl Rounds {
             first: Vec::new(),
             most: None,
             spent: 0.0,
+            looked: None,
+            failed: [Vec::new(), Vec::new()],
+            remarks: [None, None],
             conditions: Vec::new(),
         }
     }

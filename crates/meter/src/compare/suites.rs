@@ -6,7 +6,8 @@
 //! spend, or if it surely differs by less than what matters. When all are decided, or the time is over, it
 //! ends.
 //!
-//! Of a program that is built anew no rounds are continued. A program that crashes or hangs is run benchmark by benchmark from then on, and so is the other one;
+//! No rounds are continued of a program whose file has changed; what a script or pytest starts is not
+//! looked at. A program that crashes or hangs is run benchmark by benchmark from then on, and so is the other one;
 //! the benchmarks that fail are named and left out.
 
 mod judging;
@@ -27,7 +28,7 @@ use undertick_report::compare::{Comparison, SequentialEnd};
 
 use super::rounds::{Rounds, SIDES};
 use super::{Options, only};
-use crate::benchmarks::{How, Program, Silent};
+use crate::benchmarks::{How, Program, Silent, found, is_of};
 use crate::survey::machine;
 use side::Side;
 
@@ -130,7 +131,7 @@ pub fn compare_suites(
             longest.max(took)
         };
         let rounds = comparing.rounds();
-        if made == FEWEST_ROUNDS {
+        if made == FEWEST_ROUNDS || (comparing.looks.is_none() && rounds >= FEWEST_ROUNDS) {
             let left = wanted.time.saturating_sub(begun.elapsed());
             comparing.plan(rounds, took, left, progress)?;
         }
@@ -164,8 +165,6 @@ struct Comparing<'a> {
     kept: Rounds,
     sides: [Side<'a>; 2],
     looks: Option<Looks>,
-    /// The rounds of the last look, and the chance that it spent.
-    looked: Option<(usize, f64)>,
     /// Why it ended early.
     error: Option<String>,
     /// What the files of a process begin with, in a directory that goes with the second.
@@ -191,7 +190,8 @@ impl<'a> Comparing<'a> {
             )));
         }
         let conditions = conditions(wanted);
-        let kept = match Rounds::read(&wanted.dir) {
+        let before = Rounds::read(&wanted.dir).filter(|kept| !kept.first.is_empty());
+        let kept = match before {
             Some(kept) => {
                 let same = kept.commands == commands && kept.conditions == conditions;
                 let other = "is of other programs, of another build of them, or with other options";
@@ -225,6 +225,10 @@ impl<'a> Comparing<'a> {
         for side in &mut sides {
             side.open(kept.first.len())?;
         }
+        for (at, side) in sides.iter_mut().enumerate() {
+            side.failed.clone_from(&kept.failed[at]);
+            side.remark.clone_from(&kept.remarks[at]);
+        }
         // So that the same command finds it, whenever this one ends.
         kept.write(&wanted.dir).map_err(ExperimentError::machine)?;
         let looks = kept.most.map(Looks::new);
@@ -235,7 +239,6 @@ impl<'a> Comparing<'a> {
             kept,
             sides,
             looks,
-            looked: None,
             error: None,
             files: scratch.path().join("process"),
             _scratch: scratch,
@@ -319,6 +322,8 @@ impl<'a> Comparing<'a> {
                 side.take(name.clone(), said);
             }
             self.kept.first.push(SIDES[first].to_owned());
+            self.kept.failed = self.sides.each_ref().map(|side| side.failed.clone());
+            self.kept.remarks = self.sides.each_ref().map(|side| side.remark.clone());
             self.kept
                 .write(&self.wanted.dir)
                 .map_err(ExperimentError::machine)?;
@@ -391,8 +396,9 @@ impl<'a> Comparing<'a> {
         }
         let failed = self.failed();
         for side in &mut self.sides {
+            let harness = side.program.harness;
             if let Some(names) = &mut side.names {
-                names.retain(|name| !failed.contains(name));
+                names.retain(|name| !failed.iter().any(|failed| is_of(harness, name, failed)));
             }
         }
         let side = &self.sides[at];
@@ -423,11 +429,12 @@ fn unix_s() -> f64 {
 /// What must be the same for rounds to be continued: the programs' files, and how they are run.
 fn conditions(wanted: &Suites) -> Vec<String> {
     let file = |program: &Program| {
-        let about = program
+        let path = program
             .command
             .first()
-            .and_then(|path| std::fs::metadata(path).ok());
-        about.map_or("a program in PATH".to_owned(), |about| {
+            .and_then(|path| found(Path::new(path)));
+        let about = path.and_then(|path| std::fs::metadata(path).ok());
+        about.map_or("a program that is not there".to_owned(), |about| {
             format!(
                 "{} bytes of {}.{:09}",
                 about.len(),
@@ -442,6 +449,7 @@ fn conditions(wanted: &Suites) -> Vec<String> {
         wanted.programs[0].harness.name(),
         wanted.each
     ));
+    all.push(format!("{} of false alarms", wanted.false_alarms));
     all.extend(wanted.only.iter().cloned());
     all
 }

@@ -59,16 +59,17 @@ impl Comparing<'_> {
     /// The chance of a false alarm that a look at the rounds so far may spend.
     fn look(&mut self) -> Result<f64, ExperimentError> {
         let rounds = self.rounds();
-        if let Some((_, chance)) = self.looked.filter(|(at, _)| *at == rounds) {
+        // The same rounds give the same answer again.
+        if let Some((_, chance)) = self.kept.looked.filter(|(at, _)| *at == rounds) {
             return Ok(chance);
         }
         let looks = self.looks.unwrap_or(Looks::new(rounds));
         let chance = looks.chance(rounds, self.kept.spent, self.wanted.false_alarms);
         self.kept.spent += chance;
+        self.kept.looked = Some((rounds, chance));
         self.kept
             .write(&self.wanted.dir)
             .map_err(ExperimentError::machine)?;
-        self.looked = Some((rounds, chance));
         Ok(chance)
     }
 
@@ -96,10 +97,10 @@ impl Comparing<'_> {
             row.gate_p.is_some_and(|p| p <= chance) || most.is_some_and(|most| most <= 1.0 + gate)
         };
         let mut rows = found.rows.iter().enumerate();
-        // What takes no time at all has no ratio and is never decided.
-        Ok(rows.all(|(at, row)| {
-            row.ratio.is_none() || ((row.differs() || is_alike(at)) && passes(at, row))
-        }))
+        // For what takes no time at all no one waits.
+        let is_nothing = |row: &Row| row.a.value <= 0.0 || row.b.value <= 0.0;
+        let is_done = |at: usize, row: &Row| (row.differs() || is_alike(at)) && passes(at, row);
+        Ok(!found.rows.is_empty() && rows.all(|(at, row)| is_nothing(row) || is_done(at, row)))
     }
 
     /// The rounds so far, compared; intervals have this level.
@@ -130,6 +131,11 @@ impl Comparing<'_> {
         let most = self.looks.map_or(rounds, Looks::most);
         let chance = self.look()?;
         let mut found = self.compared(self.wanted.options.level, chance)?;
+        if found.rows.is_empty() {
+            return Err(ExperimentError::machine(
+                "every benchmark that both programs have failed in some round: nothing is left to compare",
+            ));
+        }
         found.sequential = Some(Sequential {
             rounds: rounds as u64,
             most: most as u64,

@@ -9,7 +9,7 @@ use undertick_report::compare::Source;
 
 use super::super::input::{Input, Run, Runs};
 use super::super::read;
-use crate::benchmarks::Program;
+use crate::benchmarks::{Program, is_of};
 
 /// One of the two programs.
 pub(super) struct Side<'a> {
@@ -118,7 +118,12 @@ impl Side<'_> {
                 .map(|run| Run {
                     name: run.name.clone(),
                     metrics: (run.metrics.iter())
-                        .filter(|metric| !failed.contains(&metric.id))
+                        .filter(|metric| {
+                            let harness = self.program.harness;
+                            !failed
+                                .iter()
+                                .any(|failed| is_of(harness, &metric.id, failed))
+                        })
                         .cloned()
                         .collect(),
                     paths: Vec::new(),
