@@ -68,8 +68,6 @@ pub struct Compare {
     /// continue the rounds that are already in DIR
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    bench: bench::Bench,
     /// Which kernel events to record
     #[arg(long, value_enum, default_value = "auto")]
     kernel: Kernel,
@@ -104,6 +102,9 @@ pub struct Compare {
     /// One JSON document on standard output, nothing else
     #[arg(long)]
     json: bool,
+    // Last: its heading is that of all options after it.
+    #[command(flatten)]
+    bench: bench::Bench,
 }
 
 pub fn run(arguments: &Compare) -> Result<u8, Failure> {
