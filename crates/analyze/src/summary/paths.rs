@@ -95,13 +95,12 @@ pub(super) fn paths(source: &PathSource<'_>, roles: &[(&str, u32)]) -> Vec<PathR
     let mut sums = Sums::new(nodes, &names);
     let inside = sums.inside(nodes, roles.len());
     // What was not recorded of an outermost span is missing from the sum.
-    let is_whole = !(0..nodes.len()).any(|at| {
-        let is_outermost = inside[0].contains(&at)
-            || inside[0]
-                .iter()
-                .any(|&role| inside[role + 1].contains(&at) && nodes[role].interval().is_none());
-        is_outermost && names.is_switched(&nodes[at])
+    let outermost = inside[0].iter().flat_map(|at| match nodes[*at].interval() {
+        Some(_) => std::slice::from_ref(at),
+        None => &inside[at + 1],
     });
+    let mut outermost = outermost.map(|&at| &nodes[at]);
+    let is_whole = !outermost.any(|node| names.is_switched(node));
     let whole = sums.total(&inside[0]).filter(|_| is_whole);
     // Nodes to visit, with the index of the path around each and their depth.
     let mut open: Vec<(usize, Option<u32>, u32)> =

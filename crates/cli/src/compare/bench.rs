@@ -1,7 +1,6 @@
 //! `undertick compare --bench`: benchmark programs of other tools.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -123,29 +122,25 @@ pub fn run(arguments: &Compare, options: Options) -> Result<u8, Failure> {
     };
     let stop = output::stop_on_signals();
     let mut progress = Progress::new();
-    let found = comparing::compare_suites(
-        &wanted,
-        &Arc::clone(&stop),
-        &mut |update| match update {
-            SuitesProgress::Planned {
-                benchmarks,
-                round,
-                most,
-            } => say!(
-                "undertick: {benchmarks} benchmarks ({}), {:.1} s a round; at most {most} rounds in {:.0} s; ends early when \
+    let found = comparing::compare_suites(&wanted, &stop, &mut |update| match update {
+        SuitesProgress::Planned {
+            benchmarks,
+            round,
+            most,
+        } => say!(
+            "undertick: {benchmarks} benchmarks ({}), {:.1} s a round; at most {most} rounds in {:.0} s; ends early when \
              each benchmark is known to differ, or to differ by less than {:.1} %",
-                wanted.programs[0].harness.name(),
-                round.as_secs_f64(),
-                wanted.time.as_secs_f64(),
-                within * 100.0
-            ),
-            SuitesProgress::Round { share, .. } => progress.share("comparing", share),
-            SuitesProgress::Failed(side, name, why) => {
-                alert!("undertick: {name} of {side} failed, and is left out: {why}");
-            }
-            SuitesProgress::Remark(text) => alert!("undertick: {text}"),
-        },
-    );
+            wanted.programs[0].harness.name(),
+            round.as_secs_f64(),
+            wanted.time.as_secs_f64(),
+            within * 100.0
+        ),
+        SuitesProgress::Round { share, .. } => progress.share("comparing", share),
+        SuitesProgress::Failed(side, name, why) => {
+            alert!("undertick: {name} of {side} failed, and is left out: {why}");
+        }
+        SuitesProgress::Remark(text) => alert!("undertick: {text}"),
+    });
     progress.done();
     let found = found.map_err(failure)?;
     let status = print(arguments, &found)?;

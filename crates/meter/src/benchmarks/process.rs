@@ -19,7 +19,6 @@ use undertick_format::input::{self, Kind};
 const EVERY: Duration = Duration::from_millis(50);
 /// Number of last lines that are shown of what a failed program printed.
 const LAST_LINES: usize = 3;
-
 /// Characters of a line that are shown.
 const LONGEST_LINE: usize = 200;
 
@@ -36,7 +35,7 @@ pub(super) struct Child<'a> {
 }
 
 /// How it ended.
-pub(crate) struct Ended {
+pub(super) struct Ended {
     status: ExitStatus,
     pub(super) took: Duration,
     /// The user stopped it.

@@ -68,7 +68,7 @@ impl Rounds {
         (rounds.kind == KIND && rounds.schema_version == SCHEMA_VERSION).then_some(rounds)
     }
 
-    /// Writes all of the file or nothing: whoever is killed meanwhile leaves the one before.
+    /// Writes all of the file or nothing: a process that is killed leaves the one before.
     pub(super) fn write(&self, dir: &Path) -> Result<(), String> {
         let path = dir.join(FILE);
         let new = dir.join(format!("{FILE}.new"));

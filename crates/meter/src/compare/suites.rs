@@ -7,8 +7,8 @@
 //! ends.
 //!
 //! No rounds are continued of a program whose file has changed; what a script or pytest starts is not
-//! looked at. A program that crashes or hangs is run benchmark by benchmark from then on, and so is the other one;
-//! the benchmarks that fail are named and left out.
+//! looked at. A program that crashes or hangs is run benchmark by benchmark from then on, and so is the
+//! other one; the benchmarks that fail are named and left out.
 
 mod judging;
 mod side;
@@ -106,7 +106,10 @@ pub fn compare_suites(
         if stop.load(Ordering::Relaxed) {
             break SequentialEnd::Interrupted;
         }
-        if comparing.looks.is_some_and(|looks| rounds >= looks.most()) {
+        if comparing
+            .looks()
+            .is_some_and(|looks| rounds >= looks.most())
+        {
             break SequentialEnd::Rounds;
         }
         if rounds >= FEWEST_ROUNDS && begun.elapsed() + longest > wanted.time {
@@ -131,11 +134,11 @@ pub fn compare_suites(
             longest.max(took)
         };
         let rounds = comparing.rounds();
-        if made == FEWEST_ROUNDS || (comparing.looks.is_none() && rounds >= FEWEST_ROUNDS) {
+        if made == FEWEST_ROUNDS || (comparing.looks().is_none() && rounds >= FEWEST_ROUNDS) {
             let left = wanted.time.saturating_sub(begun.elapsed());
             comparing.plan(rounds, took, left, progress)?;
         }
-        let Some(looks) = comparing.looks else {
+        let Some(looks) = comparing.looks() else {
             continue;
         };
         if rounds < looks.most() && looks.is_due(rounds) && comparing.is_decided()? {
@@ -164,7 +167,6 @@ struct Comparing<'a> {
     order: ChaCha8Rng,
     kept: Rounds,
     sides: [Side<'a>; 2],
-    looks: Option<Looks>,
     /// Why it ended early.
     error: Option<String>,
     /// What the files of a process begin with, in a directory that goes with the second.
@@ -231,14 +233,12 @@ impl<'a> Comparing<'a> {
         }
         // So that the same command finds it, whenever this one ends.
         kept.write(&wanted.dir).map_err(ExperimentError::machine)?;
-        let looks = kept.most.map(Looks::new);
         let mut comparing = Self {
             wanted,
             stop,
             order,
             kept,
             sides,
-            looks,
             error: None,
             files: scratch.path().join("process"),
             _scratch: scratch,
@@ -253,6 +253,11 @@ impl<'a> Comparing<'a> {
     fn failed(&self) -> HashSet<String> {
         let failed = self.sides.iter().flat_map(|side| &side.failed);
         failed.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The looks, once they are planned.
+    fn looks(&self) -> Option<Looks> {
+        self.kept.most.map(Looks::new)
     }
 
     fn rounds(&self) -> usize {

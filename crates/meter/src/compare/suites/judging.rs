@@ -36,15 +36,12 @@ impl Comparing<'_> {
             )));
         }
         let fit = left.as_secs_f64() / round.as_secs_f64().max(1e-3);
-        let most = self.looks.map_or_else(
-            || {
-                (self.wanted.rounds.unwrap_or(MOST_RUNS))
-                    .min(rounds.saturating_add(fit as usize))
-                    .clamp(FEWEST_ROUNDS, MOST_RUNS)
-            },
-            Looks::most,
-        );
-        (self.looks, self.kept.most) = (Some(Looks::new(most)), Some(most));
+        let most = self.kept.most.unwrap_or_else(|| {
+            (self.wanted.rounds.unwrap_or(MOST_RUNS))
+                .min(rounds.saturating_add(fit as usize))
+                .clamp(FEWEST_ROUNDS, MOST_RUNS)
+        });
+        self.kept.most = Some(most);
         self.kept
             .write(&self.wanted.dir)
             .map_err(ExperimentError::machine)?;
@@ -63,7 +60,7 @@ impl Comparing<'_> {
         if let Some((_, chance)) = self.kept.looked.filter(|(at, _)| *at == rounds) {
             return Ok(chance);
         }
-        let looks = self.looks.unwrap_or(Looks::new(rounds));
+        let looks = self.looks().unwrap_or(Looks::new(rounds));
         let chance = looks.chance(rounds, self.kept.spent, self.wanted.false_alarms);
         self.kept.spent += chance;
         self.kept.looked = Some((rounds, chance));
@@ -128,7 +125,7 @@ impl Comparing<'_> {
                 "stopped before two rounds were complete: nothing can be said",
             ));
         }
-        let most = self.looks.map_or(rounds, Looks::most);
+        let most = self.kept.most.unwrap_or(rounds);
         let chance = self.look()?;
         let mut found = self.compared(self.wanted.options.level, chance)?;
         if found.rows.is_empty() {

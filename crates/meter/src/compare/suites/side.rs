@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use undertick_experiment::ExperimentError;
 use undertick_report::benchmarks::Benchmarks;
-use undertick_report::compare::Source;
+use undertick_report::compare::{self, Source};
 
 use super::super::input::{Input, Run, Runs};
 use super::super::read;
@@ -43,11 +43,15 @@ impl<'a> Side<'a> {
     pub(super) fn open(&mut self, rounds: usize) -> Result<(), ExperimentError> {
         std::fs::create_dir_all(&self.dir)
             .map_err(|e| ExperimentError::input(format!("{}: {e}", self.dir.display())))?;
-        self.read(rounds)
+        for round in 1..=rounds {
+            let name = format!("{round:04}");
+            let path = self.dir.join(format!("{name}.json"));
+            let read = read(&path).map_err(ExperimentError::input)?;
+            self.push(name, read);
+        }
+        Ok(())
     }
-}
 
-impl Side<'_> {
     pub(super) fn error(&self, why: &str) -> ExperimentError {
         let command = self
             .program
@@ -62,22 +66,6 @@ impl Side<'_> {
         ))
     }
 
-    /// Reads the rounds that are there.
-    fn read(&mut self, rounds: usize) -> Result<(), ExperimentError> {
-        for round in 1..=rounds {
-            let name = format!("{round:04}");
-            let path = self.dir.join(format!("{name}.json"));
-            let side = read(&path).map_err(ExperimentError::input)?;
-            self.about.get_or_insert(side.about);
-            self.runs.push(Run {
-                name,
-                metrics: side.metrics,
-                paths: Vec::new(),
-            });
-        }
-        Ok(())
-    }
-
     pub(super) fn write(&self, name: &str, said: &Benchmarks) -> Result<(), ExperimentError> {
         let path = self.dir.join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(said).unwrap_or_default();
@@ -86,11 +74,14 @@ impl Side<'_> {
     }
 
     pub(super) fn take(&mut self, name: String, said: Benchmarks) {
-        let side = said.side(&self.dir.display().to_string());
-        self.about.get_or_insert(side.about);
+        self.push(name, said.side(&self.dir.display().to_string()));
+    }
+
+    fn push(&mut self, name: String, round: compare::Side) {
+        self.about.get_or_insert(round.about);
         self.runs.push(Run {
             name,
-            metrics: side.metrics,
+            metrics: round.metrics,
             paths: Vec::new(),
         });
     }
