@@ -8,10 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use tempfile::TempDir;
 use undertick_analyze::explain::explain;
 use undertick_analyze::spans::Spans;
 use undertick_analyze::{Failed, Options, Table};
+use undertick_format::files::EVENTS_FILE;
+use undertick_format::manifest::Part;
 use undertick_format::{input, read};
+use undertick_record::finalize::encode_into;
 
 use crate::explanations::parts;
 use crate::reports::Report;
@@ -24,6 +28,8 @@ pub struct Trace {
     trace: Arc<read::Trace>,
     /// Spans made for this object, by the options with which they were made.
     spans: Mutex<HashMap<String, Arc<Spans>>>,
+    /// Where the Parquet of raw blocks is, once it was made for this object.
+    parquet: Mutex<Option<TempDir>>,
 }
 
 #[pymethods]
@@ -36,6 +42,7 @@ impl Trace {
             .map(|trace| Self {
                 trace: Arc::new(trace),
                 spans: Mutex::default(),
+                parquet: Mutex::default(),
             })
             .map_err(of_trace)
     }
@@ -109,6 +116,24 @@ impl Trace {
     ) -> PyResult<Batches> {
         let spans = self.found(py, table, cull, compensate)?;
         Batches::parts(spans).map_err(|e| Error::new_err(e.to_string()))
+    }
+
+    /// Returns the Parquet files of all rows. Of raw blocks a file is made in the temporary
+    /// directory, which exists as long as this object.
+    fn files(&self, py: Python<'_>) -> PyResult<Vec<PathBuf>> {
+        let mut parquet = (self.parquet.lock()).unwrap_or_else(PoisonError::into_inner);
+        let parts = &self.trace.manifest.parts;
+        if parquet.is_none() && parts.iter().any(Part::is_of_blocks) {
+            let dir = tempfile::tempdir()?;
+            let (trace, file) = (Arc::clone(&self.trace), dir.path().join(EVENTS_FILE));
+            waited(py, move || Ok(encode_into(&trace, &file, &mut |_| {})?))?;
+            *parquet = Some(dir);
+        }
+        let file = |part: &Part| match parquet.as_ref().filter(|_| part.is_of_blocks()) {
+            Some(dir) => dir.path().join(EVENTS_FILE),
+            None => self.trace.dir().join(&part.file),
+        };
+        Ok(parts.iter().map(file).collect())
     }
 
     /// Returns the directory of the spans of a report, which exists as long as this object.

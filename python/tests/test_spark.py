@@ -268,5 +268,9 @@ def test_what_cannot_be_read_is_said(
     (unfinished / "manifest.json").write_text(json.dumps(like | {"state": "recording"}))
     with pytest.raises(undertick.InputError, match="not complete"):
         undertick.spark.report(spark, unfinished)
+    blocks = {"state": "complete", "parts": [{"file": "raw.utb", "rows": 1, "bytes": 1, "crc32": 0}]}
+    (unfinished / "manifest.json").write_text(json.dumps(like | blocks))
+    with pytest.raises(undertick.InputError, match="record --finish"):
+        undertick.spark.report(spark, unfinished)
     with pytest.raises(undertick.InputError, match="no event named"):
         undertick.spark.report(spark, traces["at"] / "a.ut", "[[interval]]\nname='x'\nstart='nobody'\nend=1\n")

@@ -478,3 +478,17 @@ def test_many_names_take_no_time_to_speak_of(trace: str, tmp_path: Path) -> None
     many = damaged(trace, tmp_path, "many.ut", change)
     said = ask(str(many), "select count(*) as n, max(pid) as last from names", "--csv")
     assert said.stdout == "n,last\n300000,299999\n"
+
+
+def test_a_trace_of_raw_blocks(tmp_path: Path) -> None:
+    """Events that stay in raw blocks are in the views, and nothing is written into their trace."""
+    trace, events = tmp_path / "large.ut", 4_000_000
+    program = f"import undertick\nfor i in range({events}): undertick.event(7, i * 2654435761 % 2**32)"
+    command = [sys.executable, "-m", "undertick", "record", *PLAIN, "--overflow", "block", "-o", str(trace), "--"]
+    subprocess.run([*command, sys.executable, "-c", program], check=True, timeout=300)
+    before = sorted(file.name for file in trace.iterdir())
+    assert "raw.utb" in before and "events.parquet" not in before
+    connection = undertick.open(trace).sql()
+    found = connection.execute("select count(*), sum(payload), min(event), max(event) from points").fetchone()
+    assert found == (events, sum(i * 2654435761 % 2**32 for i in range(events)), 7, 7)
+    assert sorted(file.name for file in trace.iterdir()) == before

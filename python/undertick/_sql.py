@@ -87,7 +87,7 @@ from {spans}
 _SPANS = "create view spans as select * from intervals where kind in ('nested', 'stage')"
 
 
-# Traces whose spans a connection may still read: DuckDB opens the files at each query.
+# Traces whose files a connection may still read: DuckDB opens them at each query.
 _READ: list[Trace] = []
 atexit.register(_READ.clear)
 
@@ -154,7 +154,8 @@ def connect(path: str | os.PathLike[str], *, paths: bool = False) -> duckdb.Duck
 
 def fill(connection: duckdb.DuckDBPyConnection, trace: Trace, where: Path) -> None:
     """Creates the views of the trace in the directory `where`."""
-    parts = [str(where / part["file"]) for part in trace.manifest["parts"]]
+    parts = [str(file) for file in trace._native.files()]
+    _READ.append(trace)
     connection.execute("create table kinds (kind tinyint, name text)")
     connection.executemany("insert into kinds values (?, ?)", list(_KINDS.items()))
     _names(connection, trace)
@@ -190,7 +191,6 @@ def _spans(trace: Trace) -> str | None:
         # An empty view would be a wrong answer.
         warnings.warn(f"no views spans and intervals: {error}", RuntimeWarning, stacklevel=4)
         return None
-    _READ.append(trace)
     return _files(sorted(str(file) for file in directory.glob("*.parquet")))
 
 

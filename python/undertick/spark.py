@@ -155,8 +155,13 @@ class _Files:
         self.manifest = self._text("manifest.json")
         about = json.loads(self.manifest)
         if about.get("state") != "complete":
-            raise _native.InputError(f"{path}: not complete; open it once where it was recorded")
+            raise _native.InputError(f"{path}: not complete; finish it where it was recorded: undertick record --finish")
         self.parts: list[dict[str, Any]] = about["parts"]
+        if any(str(part["file"]).endswith(".utb") for part in self.parts):
+            raise _native.InputError(
+                f"{path}: its events are in raw blocks, which Spark does not read: make Parquet of them with "
+                "`undertick record --finish`, or record with --parquet"
+            )
         self._open: dict[int, Any] = {}
 
     def _text(self, name: str) -> str:

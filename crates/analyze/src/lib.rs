@@ -61,7 +61,7 @@ mod palette_matcher;
 mod parallel;
 mod perturbation;
 pub mod pooled;
-pub mod raw;
+mod raw;
 mod reading;
 pub mod recent;
 mod ring;

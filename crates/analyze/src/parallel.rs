@@ -17,6 +17,7 @@ use crate::analysis::Analysis;
 use crate::error::{Error, Failed};
 use crate::evidence::Evidence;
 use crate::options::Options;
+use crate::raw;
 use crate::shard::{ShardResult, Worker};
 use crate::watch::{Wanted, Watched};
 
@@ -358,6 +359,10 @@ impl Pass<'_> {
 
     fn analyze(&self, mut worker: Worker, index: usize) -> Result<ShardResult, Failed> {
         let group = &self.groups[index];
+        if self.writing.is_none() && self.trace.is_of_blocks(group) {
+            self.analyze_blocks(&mut worker, group)?;
+            return Ok(worker.finish());
+        }
         let mut file = self.writing.map(|w| w.shard(index)).transpose()?;
         let mut take = |worker: &mut Worker, batch: Result<RecordBatch, TraceError>| {
             let batch = batch?;
@@ -385,6 +390,25 @@ impl Pass<'_> {
             file.close()?;
         }
         Ok(worker.finish())
+    }
+
+    /// Passes the raw blocks of a group to a worker as they are.
+    fn analyze_blocks(&self, worker: &mut Worker, group: &Group) -> Result<(), Failed> {
+        let mut buffers = raw::Buffers::default();
+        for &row_group in &group.row_groups {
+            self.trace.read_blocks(row_group, &mut buffers.blocks)?;
+            let are_valid = raw::push_blocks(worker, &mut buffers, |records| {
+                self.done.fetch_add(records, Ordering::Relaxed);
+                !self.stopped.load(Ordering::Relaxed)
+            })?;
+            if !are_valid {
+                return Err(self.trace.damaged_blocks(row_group).into());
+            }
+            if self.stopped.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Batches that another thread reads.

@@ -178,7 +178,8 @@ pub struct Header {
     undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n  \
     undertick record --overflow overwrite -o flight.ut -- ./server   (then: undertick snapshot flight.ut -o now.ut)\n  \
     undertick record --resume run.ut   (its recorder was killed, the program runs on)\n  \
-    undertick record --finish run.ut   (its recorder was killed, or the disk was full: keeps what there is)\n\n\
+    undertick record --finish run.ut   (its recorder was killed, or the disk was full: keeps what there is;\n  \
+    or it has raw blocks: makes Parquet of them)\n\n\
     With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
     program; the exit status is 0. Children that it forks are recorded too.\n\n\
     Without --pid, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
@@ -194,7 +195,8 @@ pub struct Record {
     pub resume: Option<PathBuf>,
     /// Finish a trace whose recorder was killed or had no room on the disk. Events still in its
     /// rings are stored if the rings belong to the trace, and a program that still runs is no
-    /// longer recorded. Commands that read a trace never do this by themselves
+    /// longer recorded. Commands that read a trace never do this by themselves. Of a trace that is
+    /// finished and has raw blocks, make Parquet of these (--parquet)
     #[arg(long, value_name = "NAME.ut", exclusive = true)]
     pub finish: Option<PathBuf>,
     /// Run the program N times, each time in a fresh process, into a directory of traces. The
@@ -239,6 +241,11 @@ pub struct Recording {
     /// Which kernel events to add: switches, interrupts, faults, steal
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,
+    /// Store the events as Parquet, for DuckDB, pandas or Spark, however many there are. Without it
+    /// a trace of over 16 MiB (3 to 5 million events) keeps the blocks of its recording and is ready
+    /// at once; all commands of Undertick read it, and --finish makes Parquet of it
+    #[arg(long)]
+    pub parquet: bool,
     /// Switch measuring points off and on at random while the program runs, so that the report can
     /// state by how much they slow the spans around them. LEVEL 1 keeps the outermost spans (and
     /// instants outside of all spans) on and switches the points inside them, LEVEL 2 keeps one

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use undertick_clock::{Choice, Source, facts};
 use undertick_convert::import::card::{Card, Device, record_card};
 use undertick_format::input::{self, Kind};
-use undertick_format::manifest::{Exit, Manifest, Name};
+use undertick_format::manifest::{Exit, Manifest, Name, Part};
 use undertick_record::attach::{self, Attach, attach_watched, command_of};
 use undertick_record::functions::Functions;
 use undertick_record::perturbation::Wanted;
@@ -58,7 +58,7 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Finalizes a recording whose recorder was killed.
+/// Finalizes a recording whose recorder was killed, or makes Parquet of raw blocks.
 fn finish(trace: &Path) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result =
@@ -93,6 +93,8 @@ pub struct Prepared {
     pub request: Request,
     /// The running program to attach to.
     pub attach: Option<Attach>,
+    /// Events are to become Parquet, however many there are.
+    pub is_parquet: bool,
 }
 
 /// Prepares a recording from the options; measures the cost of recording.
@@ -173,6 +175,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     Ok(Prepared {
         request,
         attach: arguments.pid.map(|pid| Attach { pid, length }),
+        is_parquet: arguments.parquet,
     })
 }
 
@@ -196,6 +199,11 @@ pub fn perform(
         None => record_with(prepared.request, with, progress)?,
     };
     calibrate_again(&trace, &mut manifest, &choice, &facts)?;
+    if prepared.is_parquet && manifest.parts.iter().any(Part::is_of_blocks) {
+        manifest = undertick_record::finish::finish(&trace, &mut |share| {
+            progress(RecordingProgress::Finalizing(share));
+        })?;
+    }
     Ok(Ended {
         trace,
         manifest,

@@ -3,6 +3,7 @@
 mod attach;
 mod bad_input;
 mod benchmarks;
+mod blocks;
 mod calibrate;
 mod card;
 mod clock;

@@ -27,7 +27,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub enum State {
     /// A collector is (or was, if it died) writing raw segments.
     Recording,
-    /// All events are in Parquet.
+    /// All events are in the files of [`Manifest::parts`].
     Complete,
 }
 
@@ -71,7 +71,7 @@ pub struct Manifest {
     pub events: u64,
     /// Events lost, all causes.
     pub lost: u64,
-    /// Parquet files in reading order: rows of the kernel, if there are any, come first.
+    /// Files in reading order: rows of the kernel, if there are any, come first.
     pub parts: Vec<Part>,
     /// Evidence of the kernel; absent in older traces and where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -365,10 +365,11 @@ pub struct Sampled {
     pub executions: u64,
 }
 
-/// One Parquet file.
+/// One file of events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// File name inside the trace directory.
+    /// File name inside the trace directory. The file is of Parquet, or of raw blocks if its name
+    /// ends in `.utb`.
     pub file: String,
     /// Rows in it.
     pub rows: u64,
@@ -381,4 +382,12 @@ pub struct Part {
     /// traces, whose rings are interleaved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_ring: bool,
+}
+
+impl Part {
+    /// Whether the file is of raw blocks ([`crate::block`]).
+    #[must_use]
+    pub fn is_of_blocks(&self) -> bool {
+        self.file.ends_with(".utb")
+    }
 }

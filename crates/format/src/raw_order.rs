@@ -1,4 +1,4 @@
-//! The order in which raw blocks become Parquet: ring by ring.
+//! The order in which raw blocks are read and become Parquet: ring by ring.
 //!
 //! Threads write in parallel, so the blocks of their rings are interleaved. Readers of a trace
 //! want each thread by itself. Then threads are matched and counted on any number of CPUs or
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::TraceError;
 use crate::block;
+use crate::groups::RowGroup;
 
 /// Rows in a row group, which one thread decodes and encodes. It holds the raw blocks and the
 /// encoded columns, up to 30 MB.
@@ -117,37 +118,8 @@ impl RawGroups {
             self.look_on()?;
         }
         let first = self.taken;
-        let mut rows = 0;
-        while let Some(&position) = self.positions.get(self.taken) {
-            let before = self.taken.checked_sub(1).map(|at| self.positions[at].ring);
-            let ring_ends = before.is_some_and(|ring| ring != position.ring);
-            if rows >= GROUP_ROWS || (rows >= ENOUGH_ROWS && ring_ends) {
-                break;
-            }
-            rows += position.records as usize;
-            self.taken += 1;
-        }
-        let positions = &self.positions[first..self.taken];
-        // Not cleared first: the old content is overwritten, and need not be zeroed.
-        piece.resize(
-            positions
-                .iter()
-                .map(|position| position.bytes as usize)
-                .sum(),
-            0,
-        );
-        let mut rest = &mut piece[..];
-        for adjacent in positions.chunk_by(BlockPosition::ends_where_begins) {
-            let bytes = adjacent
-                .iter()
-                .map(|position| position.bytes as usize)
-                .sum();
-            let (these, others) = rest.split_at_mut(bytes);
-            let (path, file) = &self.files[adjacent[0].file as usize];
-            (file.read_exact_at(these, adjacent[0].offset))
-                .map_err(TraceError::io(path, "cannot read"))?;
-            rest = others;
-        }
+        self.taken = end_of_group(&self.positions, first);
+        read_blocks(&self.files, &self.positions[first..self.taken], piece)?;
         self.done += piece.len() as u64;
         Ok(!piece.is_empty())
     }
@@ -199,6 +171,122 @@ impl RawGroups {
         }
         self.seen = (index, offset);
         Ok(at_its_end)
+    }
+}
+
+/// The end of the row group that begins with the block `first`.
+fn end_of_group(positions: &[BlockPosition], first: usize) -> usize {
+    let mut rows = 0;
+    let mut end = first;
+    while let Some(position) = positions.get(end) {
+        let ring_ends = end > 0 && positions[end - 1].ring != position.ring;
+        if rows >= GROUP_ROWS || (rows >= ENOUGH_ROWS && ring_ends) {
+            break;
+        }
+        rows += position.records as usize;
+        end += 1;
+    }
+    end
+}
+
+/// Reads these blocks into `piece`, replacing its content.
+fn read_blocks(
+    files: &[(PathBuf, File)],
+    positions: &[BlockPosition],
+    piece: &mut Vec<u8>,
+) -> Result<(), TraceError> {
+    let length = |positions: &[BlockPosition]| -> usize {
+        positions
+            .iter()
+            .map(|position| position.bytes as usize)
+            .sum()
+    };
+    // Not cleared first: the old content is overwritten, and need not be zeroed.
+    piece.resize(length(positions), 0);
+    let mut rest = &mut piece[..];
+    for adjacent in positions.chunk_by(BlockPosition::ends_where_begins) {
+        let (these, others) = rest.split_at_mut(length(adjacent));
+        let (path, file) = &files[adjacent[0].file as usize];
+        (file.read_exact_at(these, adjacent[0].offset))
+            .map_err(TraceError::io(path, "cannot read"))?;
+        rest = others;
+    }
+    Ok(())
+}
+
+/// The blocks of one file, in row groups that can be read in any order.
+#[derive(Debug)]
+pub struct RawIndex {
+    files: Vec<(PathBuf, File)>,
+    positions: Vec<BlockPosition>,
+    /// Ranges of the positions.
+    groups: Vec<Range<usize>>,
+}
+
+impl RawIndex {
+    /// Finds and checks all blocks of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not made of blocks from its beginning to its end, or has more
+    /// of them than are sorted at once.
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let mut found = RawGroups::open(path)?;
+        found.look_on()?;
+        let positions = found.positions;
+        let bytes: u64 = positions.iter().map(|of| u64::from(of.bytes)).sum();
+        if found.damaged || bytes != found.size {
+            return Err(TraceError::damaged(
+                path,
+                format!(
+                    "{bytes} of its {} bytes are blocks of events (at most {MOST_BLOCKS} blocks); restore it from a copy",
+                    found.size
+                ),
+            ));
+        }
+        let mut groups = Vec::new();
+        let mut first = 0;
+        while first < positions.len() {
+            let end = end_of_group(&positions, first);
+            groups.push(first..end);
+            first = end;
+        }
+        Ok(Self {
+            files: found.files,
+            positions,
+            groups,
+        })
+    }
+
+    /// Returns the smallest and the largest ring of each row group, and its records: at least as
+    /// many as it has rows.
+    pub fn groups(&self) -> impl Iterator<Item = RowGroup> + '_ {
+        self.groups.iter().map(|group| {
+            let blocks = &self.positions[group.clone()];
+            let ring = |block: &BlockPosition| i32::try_from(block.ring).ok();
+            let rings = ring(&blocks[0]).zip(ring(&blocks[blocks.len() - 1]));
+            let records = blocks.iter().map(|block| u64::from(block.records)).sum();
+            (rings, records)
+        })
+    }
+
+    /// Puts the blocks of a row group into `blocks`, replacing its content.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    ///
+    /// # Panics
+    /// There is no such row group.
+    pub fn read(&self, group: usize, blocks: &mut Vec<u8>) -> Result<(), TraceError> {
+        read_blocks(
+            &self.files,
+            &self.positions[self.groups[group].clone()],
+            blocks,
+        )
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.files[0].0
     }
 }
 

@@ -16,10 +16,13 @@ use parquet::file::statistics::Statistics;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::TraceError;
+use crate::block::Next;
 use crate::files::RAW_FILE;
 use crate::groups::{self, Group};
 use crate::manifest::{Manifest, State};
 pub use crate::manifest_file::read as read_manifest;
+use crate::raw_order::RawIndex;
+use crate::rows::Rows;
 use crate::schema::merged_schema;
 use crate::schema::{self, event_schema};
 use crate::{input, part_file};
@@ -33,6 +36,8 @@ pub struct Trace {
     dir: PathBuf,
     /// Everything about the trace that is not an event.
     pub manifest: Manifest,
+    /// The blocks of each part, if it is of raw blocks.
+    blocks: Vec<Option<RawIndex>>,
 }
 
 impl Trace {
@@ -52,17 +57,29 @@ impl Trace {
                 return Err(unfinished(dir, lives));
             }
         }
-        let trace = Self {
+        let mut trace = Self {
             dir: dir.to_owned(),
             manifest,
+            blocks: Vec::new(),
         };
         for part in &trace.manifest.parts {
             let path = trace.part_path(&part.file);
             // Before anything else: otherwise a changed byte in a column would not be noticed.
             part_file::check(&path, part)?;
-            let (_, events) = open_events(&path)?;
-            let rows = events.metadata().file_metadata().num_rows();
-            if u64::try_from(rows) != Ok(part.rows) {
+            let (index, rows) = match part.is_of_blocks() {
+                true => {
+                    let index = RawIndex::open(&path)?;
+                    // A record may be a row, or belong to one.
+                    let records: u64 = index.groups().map(|(_, records)| records).sum();
+                    (Some(index), records.min(part.rows))
+                }
+                false => {
+                    let (_, events) = open_events(&path)?;
+                    let rows = events.metadata().file_metadata().num_rows();
+                    (None, u64::try_from(rows).unwrap_or(0))
+                }
+            };
+            if rows != part.rows {
                 return Err(TraceError::damaged(
                     &path,
                     format!(
@@ -71,6 +88,7 @@ impl Trace {
                     ),
                 ));
             }
+            trace.blocks.push(index);
         }
         Ok(trace)
     }
@@ -83,12 +101,7 @@ impl Trace {
 
     /// All event batches, in the order of recording: ascending within a ring.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, TraceError>> + '_ {
-        self.manifest.parts.iter().flat_map(|part| {
-            match Batches::open(&self.part_path(&part.file)) {
-                Ok(batches) => Either::Batches(Box::new(batches)),
-                Err(error) => Either::Error(Some(error)),
-            }
-        })
+        (0..self.manifest.parts.len()).flat_map(|part| self.part_batches(part, None))
     }
 
     /// Returns the trace in shards for parallel analysis; no two share a ring. The rows of the
@@ -99,7 +112,11 @@ impl Trace {
     /// A file cannot be read.
     pub fn groups(&self) -> Result<Vec<Group>, TraceError> {
         let mut parts = Vec::new();
-        for part in &self.manifest.parts {
+        for (part, blocks) in self.manifest.parts.iter().zip(&self.blocks) {
+            if let Some(blocks) = blocks {
+                parts.push((part.by_ring, blocks.groups().collect()));
+                continue;
+            }
             let (_, metadata) = open_events(&self.part_path(&part.file))?;
             let row_groups = metadata.metadata().row_groups().iter().map(|group| {
                 let rings = rings_of(group.column(schema::RING).statistics());
@@ -118,6 +135,36 @@ impl Trace {
         self.row_groups(&group.row_groups)
     }
 
+    /// Whether all rows of a group are in raw blocks, which [`Self::read_blocks`] reads.
+    #[must_use]
+    pub fn is_of_blocks(&self, group: &Group) -> bool {
+        let of_blocks = |part: usize| self.blocks.get(part).is_some_and(Option::is_some);
+        group.row_groups.iter().all(|&(part, _)| of_blocks(part))
+    }
+
+    /// Puts the raw blocks of a row group into `blocks`, replacing its content. The row group is
+    /// one of a group for which [`Self::is_of_blocks`] is true.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    ///
+    /// # Panics
+    /// It is not such a row group.
+    pub fn read_blocks(
+        &self,
+        (part, group): (usize, usize),
+        blocks: &mut Vec<u8>,
+    ) -> Result<(), TraceError> {
+        let index = self.blocks[part].as_ref().expect("a part of raw blocks");
+        index.read(group, blocks)
+    }
+
+    /// The error of a row group of blocks that cannot be decoded.
+    #[must_use]
+    pub fn damaged_blocks(&self, (part, _): (usize, usize)) -> TraceError {
+        undecodable(&self.part_path(&self.manifest.parts[part].file))
+    }
+
     /// The rows of the kernel, in order.
     ///
     /// # Errors
@@ -127,6 +174,9 @@ impl Trace {
     ) -> Result<impl Iterator<Item = Result<RecordBatch, TraceError>> + '_, TraceError> {
         let mut of_kernel = Vec::new();
         for (part, about) in self.manifest.parts.iter().enumerate() {
+            if self.blocks[part].is_some() {
+                continue; // the kernel's rows never are blocks
+            }
             let (_, metadata) = open_events(&self.part_path(&about.file))?;
             for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
                 if rings_of(group.column(schema::RING).statistics()) == Some((-1, -1)) {
@@ -149,12 +199,24 @@ impl Trace {
                 _ => by_part.push((part, vec![index])),
             }
         }
-        by_part.into_iter().flat_map(|(part, indices)| {
-            match Batches::open(&self.part_path(&self.manifest.parts[part].file)) {
-                Ok(batches) => Either::Batches(Box::new(batches.only(indices))),
-                Err(error) => Either::Error(Some(error)),
-            }
-        })
+        by_part
+            .into_iter()
+            .flat_map(|(part, indices)| self.part_batches(part, Some(indices)))
+    }
+
+    /// Batches of these row groups of a part, or of all.
+    fn part_batches(&self, part: usize, only: Option<Vec<usize>>) -> Either<'_> {
+        if let Some(index) = &self.blocks[part] {
+            let groups = only.unwrap_or_else(|| (0..index.groups().count()).collect());
+            return Either::Blocks(Box::new(BlockBatches::new(index, groups)));
+        }
+        match Batches::open(&self.part_path(&self.manifest.parts[part].file)) {
+            Ok(batches) => Either::Batches(Box::new(match only {
+                Some(indices) => batches.only(indices),
+                None => batches,
+            })),
+            Err(error) => Either::Error(Some(error)),
+        }
     }
 
     fn part_path(&self, file: &str) -> PathBuf {
@@ -162,19 +224,79 @@ impl Trace {
     }
 }
 
-enum Either {
+enum Either<'a> {
     Batches(Box<Batches>),
+    Blocks(Box<BlockBatches<'a>>),
     Error(Option<TraceError>),
 }
 
-impl Iterator for Either {
+impl Iterator for Either<'_> {
     type Item = Result<RecordBatch, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Batches(batches) => batches.next(),
+            Self::Blocks(batches) => batches.next(),
             Self::Error(error) => error.take().map(Err),
         }
+    }
+}
+
+/// Reads raw blocks as batches.
+struct BlockBatches<'a> {
+    index: &'a RawIndex,
+    /// Row groups still to be read.
+    groups: std::vec::IntoIter<usize>,
+    /// Those of the present row group, and how many bytes of them are decoded.
+    blocks: Vec<u8>,
+    decoded: usize,
+    rows: Rows,
+}
+
+impl<'a> BlockBatches<'a> {
+    fn new(index: &'a RawIndex, groups: Vec<usize>) -> Self {
+        Self {
+            index,
+            groups: groups.into_iter(),
+            blocks: Vec::new(),
+            decoded: 0,
+            rows: Rows::default(),
+        }
+    }
+
+    /// Decodes blocks until there are enough rows for a batch, or no more.
+    fn read(&mut self) -> Result<(), TraceError> {
+        while self.rows.len() < BATCH_ROWS {
+            if self.decoded == self.blocks.len() {
+                let Some(next) = self.groups.next() else {
+                    return Ok(());
+                };
+                self.index.read(next, &mut self.blocks)?;
+                self.decoded = 0;
+            }
+            match self.rows.push_block(&self.blocks[self.decoded..]).0 {
+                Next::Block(_, bytes) => self.decoded += bytes,
+                Next::Damaged | Next::End => {
+                    return Err(undecodable(self.index.path()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for BlockBatches<'_> {
+    type Item = Result<RecordBatch, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(error) = self.read() {
+            self.groups = Vec::new().into_iter();
+            self.blocks.clear();
+            self.decoded = 0;
+            self.rows.clear();
+            return Some(Err(error));
+        }
+        (!self.rows.is_empty()).then(|| Ok(self.rows.take()))
     }
 }
 
@@ -306,6 +428,11 @@ impl Iterator for Batches {
             )
         }))
     }
+}
+
+fn undecodable(path: &Path) -> TraceError {
+    let what = "a block of events that cannot be decoded; restore it from a copy";
+    TraceError::damaged(path, what)
 }
 
 fn open_events(path: &Path) -> Result<(File, ArrowReaderMetadata), TraceError> {

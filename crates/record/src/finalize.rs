@@ -1,8 +1,10 @@
-//! Finalizes a recording: raw blocks become Parquet.
+//! Finalizes a recording: its raw blocks become Parquet, or stay where there are many.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+mod check;
+mod encode;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
-use std::io::BufWriter;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -10,32 +12,27 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
-};
 use parquet::errors::ParquetError;
-use undertick_format::block::Next;
+use undertick_format::TraceError;
 use undertick_format::files::{EVENTS_FILE, MANIFEST_FILE, RAW_FILE};
 use undertick_format::manifest::{Manifest, Part, State};
-use undertick_format::raw_order::RawGroups;
-use undertick_format::rows::Rows;
-use undertick_format::schema::{self, event_schema};
-use undertick_format::{TraceError, parquet_error};
+use undertick_format::read::Trace;
+use undertick_format::schema;
 
 use crate::accounts::ACCOUNTS_FILE;
 use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::kernel::raw::RAW_KERNEL_FILE;
-use crate::output::{checksum_in, properties, set_manifest_aside, write_manifest};
+use crate::output::{checksum_in, set_manifest_aside, write_manifest};
 use crate::trace_dir::TraceDir;
 
-/// Rows passed to the Parquet writer at a time.
-const BATCH_ROWS: usize = 1 << 15;
-/// Most row groups encoded at a time: bounds memory on a machine with many CPUs.
+/// Most row groups encoded or checked at a time: bounds memory on a machine with many CPUs.
 const MOST_GROUPS: usize = 4;
+/// From this size on the raw blocks of a recording stay, bytes: 3 to 5 million events, which take
+/// 0.2 s to encode.
+const BLOCKS_STAY_FROM: u64 = 16 << 20;
 
-/// Turns the raw blocks of a trace into Parquet and removes them. `progress`
-/// receives the share done, 0 to 1.
+/// Finalizes a recording: turns its raw blocks into Parquet and removes them, or leaves them where
+/// there are many, so that the trace is ready at once. `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// The disk refuses; the raw blocks are still there and it can be tried again.
@@ -46,7 +43,7 @@ pub fn finish(
 ) -> Result<(), TraceError> {
     let kernel = crate::kernel::finalize::finish(trace, manifest)?;
     let possible = possible_times(manifest);
-    let impossible = finish_within(trace, manifest, kernel, &possible, progress)?;
+    let impossible = finish_within(trace, manifest, kernel, &possible, Form::BySize, progress)?;
     if manifest.events == 0 && impossible > 0 {
         return Err(TraceError::Recording(format!(
             "{}: no event has {IMPOSSIBLE}",
@@ -74,7 +71,7 @@ fn possible_times(manifest: &Manifest) -> RangeInclusive<i64> {
     from..=to
 }
 
-/// As [`finish`], for events that were not recorded here. `kernel` is the finished file with the
+/// As [`finish`], for events that were not recorded here: they become Parquet. `kernel` is the finished file with the
 /// kernel's rows, if there is one; `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
@@ -85,39 +82,120 @@ pub fn finish_events(
     kernel: Option<Part>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
-    finish_within(trace, manifest, kernel, &(i64::MIN..=i64::MAX), progress).map(drop)
+    let possible = i64::MIN..=i64::MAX;
+    finish_within(trace, manifest, kernel, &possible, Form::Parquet, progress).map(drop)
 }
 
-/// Writes the events with possible times; returns the number of the others.
+/// Turns the raw blocks of a complete trace into Parquet; `progress` receives the share done, 0
+/// to 1.
+///
+/// # Errors
+/// The disk refuses or the blocks are not those of the manifest; the trace is as before then.
+pub fn encode(
+    trace: &TraceDir,
+    manifest: &mut Manifest,
+    progress: &mut dyn FnMut(f64),
+) -> Result<(), TraceError> {
+    let names = || manifest.parts.iter().map(|part| part.file.as_str());
+    if names().any(|name| name == EVENTS_FILE)
+        || manifest
+            .parts
+            .iter()
+            .filter(|part| part.is_of_blocks())
+            .count()
+            != 1
+        || !names().any(|name| name == RAW_FILE)
+    {
+        return Err(TraceError::damaged(
+            &trace.join(MANIFEST_FILE),
+            format!("{RAW_FILE} is not the only file of its events; restore it from a copy"),
+        ));
+    }
+    let possible = i64::MIN..=i64::MAX;
+    set_manifest_aside(trace, manifest, 0, 0);
+    let written = write_parquet(trace, open_raw(trace)?, &possible, progress)?;
+    for part in &mut manifest.parts {
+        if !part.is_of_blocks() {
+            continue;
+        }
+        if (written.rows, written.damaged) != (part.rows, false) {
+            trace.remove(EVENTS_FILE);
+            return Err(TraceError::damaged(
+                &trace.join(&part.file),
+                format!("{} rows, the manifest says {}", written.rows, part.rows),
+            ));
+        }
+        *part = described(trace, EVENTS_FILE, &written)?;
+    }
+    write_manifest(trace, manifest)?;
+    trace.remove(RAW_FILE);
+    progress(1.0);
+    Ok(())
+}
+
+/// Writes the events of a complete trace that has raw blocks as a new Parquet file, outside of the
+/// trace, which stays as it is; `progress` receives the share done, 0 to 1.
+///
+/// # Errors
+/// The blocks cannot be read, or the file cannot be written.
+pub fn encode_into(
+    trace: &Trace,
+    file: &Path,
+    progress: &mut dyn FnMut(f64),
+) -> Result<(), TraceError> {
+    let raw = open_raw(&TraceDir::open(trace.dir())?)?;
+    let new = File::create_new(file).map_err(TraceError::io(file, "cannot create"))?;
+    let written = encode::write_events(raw, new, file, &(i64::MIN..=i64::MAX), progress)?;
+    let rows: u64 = (trace.manifest.parts.iter())
+        .filter(|part| part.is_of_blocks())
+        .map(|part| part.rows)
+        .sum();
+    match (written.rows, written.damaged) == (rows, false) {
+        true => Ok(()),
+        false => Err(TraceError::damaged(
+            &trace.dir().join(RAW_FILE),
+            format!("{} rows, the manifest says {rows}", written.rows),
+        )),
+    }
+}
+
+/// The form that finished events have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Raw blocks if there are many ([`BLOCKS_STAY_FROM`]), Parquet otherwise.
+    BySize,
+    Parquet,
+}
+
+/// Finishes with the events that have possible times; returns the number of the others.
 fn finish_within(
     trace: &TraceDir,
     manifest: &mut Manifest,
     kernel: Option<Part>,
     possible: &RangeInclusive<i64>,
+    form: Form,
     progress: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
-    let target = trace.join(EVENTS_FILE);
     set_manifest_aside(trace, manifest, manifest.rings.len() as u64, 0);
-    let written = trace
-        .create(NEW_EVENTS_FILE)
-        .map_err(TraceError::io(&target, "cannot create"))
-        .and_then(|file| write_events(open_raw(trace)?, file, &target, possible, progress));
-    if written.is_err() {
-        trace.remove(NEW_EVENTS_FILE);
-        trace.release(MANIFEST_FILE);
-    }
-    let written = written?;
+    let (events_file, written) = match blocks_that_stay(trace, form, possible, progress)? {
+        Some(checked) => (RAW_FILE, checked),
+        None => {
+            let written = write_parquet(trace, open_raw(trace)?, possible, progress);
+            if written.is_err() {
+                trace.release(MANIFEST_FILE);
+            }
+            (EVENTS_FILE, written?)
+        }
+    };
+    let part = described(trace, events_file, &written)?;
     let remark = written.remark(&manifest.rings);
     let Finalized {
-        rows,
         mut received,
         damaged,
-        by_ring,
         impossible,
+        ..
     } = written;
     manifest.warnings.extend(remark);
-    (trace.rename(NEW_EVENTS_FILE, EVENTS_FILE))
-        .map_err(TraceError::io(&target, "cannot replace"))?;
 
     // The rings' accounts follow what is in the file.
     for ring in &mut manifest.rings {
@@ -155,27 +233,73 @@ fn finish_within(
                 .to_owned(),
         );
     }
-    let (bytes, crc32) = checksum_in(trace, EVENTS_FILE)?;
     // The kernel's rows come first, so that a reader knows the disturbances before the events.
     manifest.parts = kernel.into_iter().collect();
-    manifest.parts.push(Part {
-        file: EVENTS_FILE.to_owned(),
-        rows,
-        bytes,
-        crc32,
-        by_ring,
-    });
+    manifest.parts.push(part);
     manifest.state = State::Complete;
     manifest.session = None;
     manifest.session_identity = None;
     write_manifest(trace, manifest)?;
-    for raw in RAW_FILES {
+    for raw in RAW_FILES.into_iter().filter(|raw| *raw != events_file) {
         trace.remove(raw);
     }
     crate::accounts::remove(trace);
     crate::kernel::finalize::remove_raw(trace);
     progress(1.0);
     Ok(impossible.values().sum())
+}
+
+/// The blocks of a recording that stay as they are, if they can; none if they are to be encoded.
+fn blocks_that_stay(
+    trace: &TraceDir,
+    form: Form,
+    possible: &RangeInclusive<i64>,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Option<Finalized>, TraceError> {
+    let raw = open_raw(trace)?;
+    let [(path, file)] = &raw[..] else {
+        return Ok(None); // of a flight recorder
+    };
+    let bytes = (file.metadata())
+        .map_err(TraceError::io(path, "cannot look at"))?
+        .len();
+    match form == Form::BySize && bytes >= BLOCKS_STAY_FROM {
+        true => check::check_blocks(raw, possible, progress),
+        false => Ok(None),
+    }
+}
+
+/// Encodes raw blocks as the trace's Parquet file.
+fn write_parquet(
+    trace: &TraceDir,
+    raw: Vec<(PathBuf, File)>,
+    possible: &RangeInclusive<i64>,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Finalized, TraceError> {
+    let target = trace.join(EVENTS_FILE);
+    let written = trace
+        .create(NEW_EVENTS_FILE)
+        .map_err(TraceError::io(&target, "cannot create"))
+        .and_then(|file| encode::write_events(raw, file, &target, possible, progress));
+    if written.is_err() {
+        trace.remove(NEW_EVENTS_FILE);
+    }
+    let written = written?;
+    (trace.rename(NEW_EVENTS_FILE, EVENTS_FILE))
+        .map_err(TraceError::io(&target, "cannot replace"))?;
+    Ok(written)
+}
+
+/// The manifest's entry for a finished file.
+fn described(trace: &TraceDir, file: &str, finalized: &Finalized) -> Result<Part, TraceError> {
+    let (bytes, crc32) = checksum_in(trace, file)?;
+    Ok(Part {
+        file: file.to_owned(),
+        rows: finalized.rows,
+        bytes,
+        crc32,
+        by_ring: finalized.by_ring,
+    })
 }
 
 /// The files of raw blocks. That of the recording comes last, because the lock goes with it.
@@ -200,7 +324,7 @@ fn open_raw(trace: &TraceDir) -> Result<Vec<(PathBuf, File)>, TraceError> {
     Ok(files)
 }
 
-/// The result of finalizing raw blocks.
+/// What was found in raw blocks while they were encoded or checked.
 #[derive(Default)]
 struct Finalized {
     rows: u64,
@@ -214,6 +338,18 @@ struct Finalized {
 }
 
 impl Finalized {
+    /// Adds what a row group has.
+    fn add(&mut self, group: Self) {
+        self.rows += group.rows;
+        for (ring, events) in group.received {
+            *self.received.entry(ring).or_default() += events;
+        }
+        for (ring, events) in group.impossible {
+            *self.impossible.entry(ring).or_default() += events;
+        }
+        self.damaged = group.damaged;
+    }
+
     /// Returns the rows with possible times.
     fn only_possible(
         &mut self,
@@ -256,127 +392,6 @@ impl Finalized {
             )
         })
     }
-}
-
-/// Writes the events of a raw file as Parquet, ring by ring. Row groups are independent: each is
-/// made by a separate thread and appended in order. This is twice as fast on two CPUs.
-fn write_events(
-    raw: Vec<(PathBuf, File)>,
-    file: File,
-    target: &Path,
-    possible: &RangeInclusive<i64>,
-    progress: &mut dyn FnMut(f64),
-) -> Result<Finalized, TraceError> {
-    let bad = |e| parquet_error(target, "cannot write", e);
-    let failed = || TraceError::io(target, "cannot write");
-    let mut groups = RawGroups::from_files(raw)?;
-    let (mut writer, columns) = ArrowWriter::try_new(
-        BufWriter::with_capacity(1 << 20, file),
-        event_schema(),
-        Some(properties()),
-    )
-    .and_then(ArrowWriter::into_serialized_writer)
-    .map_err(bad)?;
-    let columns = &columns;
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from) + 1;
-    let mut kept = Finalized::default();
-    std::thread::scope(|scope| {
-        let mut working = VecDeque::new();
-        loop {
-            while working.len() < at_once.min(MOST_GROUPS) {
-                let mut blocks = Vec::new();
-                if !groups.next_group(&mut blocks)? {
-                    break;
-                }
-                let share = groups.share();
-                let group = scope.spawn(move || encode_group(&blocks, columns, possible));
-                working.push_back((group, share));
-            }
-            let Some((group, share)) = working.pop_front() else {
-                break;
-            };
-            let (chunks, of_group) = match group.join() {
-                Ok(made) => made.map_err(bad)?,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            if of_group.rows > 0 {
-                let mut group = writer.next_row_group().map_err(bad)?;
-                for chunk in chunks {
-                    chunk.append_to_row_group(&mut group).map_err(bad)?;
-                }
-                group.close().map_err(bad)?;
-            }
-            kept.rows += of_group.rows;
-            for (ring, events) in of_group.received {
-                *kept.received.entry(ring).or_default() += events;
-            }
-            for (ring, events) in of_group.impossible {
-                *kept.impossible.entry(ring).or_default() += events;
-            }
-            kept.damaged = of_group.damaged;
-            if kept.damaged {
-                break; // the groups in work are not looked at
-            }
-            progress(share);
-        }
-        kept.damaged |= groups.damaged;
-        kept.by_ring = groups.is_by_ring();
-        Ok::<(), TraceError>(())
-    })?;
-    let file = writer
-        .into_inner()
-        .map_err(bad)?
-        .into_inner()
-        .map_err(|e| failed()(e.into_error()))?;
-    file.sync_all().map_err(failed())?;
-    Ok(kept)
-}
-
-/// Decodes raw blocks and encodes them as the columns of a row group.
-fn encode_group(
-    mut blocks: &[u8],
-    columns: &ArrowRowGroupWriterFactory,
-    possible: &RangeInclusive<i64>,
-) -> Result<(Vec<ArrowColumnChunk>, Finalized), ParquetError> {
-    let mut writers = columns.create_column_writers(0)?;
-    let mut write = |batch: RecordBatch, kept: &mut Finalized| {
-        let batch = kept.only_possible(batch, possible)?;
-        kept.rows += batch.num_rows() as u64;
-        for ((writer, field), column) in writers
-            .iter_mut()
-            .zip(batch.schema_ref().fields())
-            .zip(batch.columns())
-        {
-            for leaf in compute_leaves(field, column)? {
-                writer.write(&leaf)?;
-            }
-        }
-        Ok::<_, ParquetError>(())
-    };
-    let mut kept = Finalized::default();
-    let mut rows = Rows::default();
-    loop {
-        let (next, events) = rows.push_block(blocks);
-        match next {
-            Next::Block(header, bytes) => {
-                *kept.received.entry(header.ring as i32).or_default() += events;
-                blocks = &blocks[bytes..];
-            }
-            Next::Damaged => {
-                kept.damaged = true;
-                break;
-            }
-            Next::End => break,
-        }
-        if rows.len() >= BATCH_ROWS {
-            write(rows.take(), &mut kept)?;
-        }
-    }
-    if !rows.is_empty() {
-        write(rows.take(), &mut kept)?;
-    }
-    let chunks = writers.into_iter().map(ArrowColumnWriter::close);
-    Ok((chunks.collect::<Result<_, _>>()?, kept))
 }
 
 /// Removes a trace that never began: only the files that we made.

@@ -1,4 +1,5 @@
-//! Finishes a trace whose recorder did not: it was killed, or the disk was full.
+//! Finishes a trace whose recorder did not: it was killed, or the disk was full. Also turns the
+//! raw blocks that a large recording has into Parquet.
 //!
 //! **Method.** The raw blocks of the trace are sorted and stored as Parquet. If the session of
 //! the recording still exists, and is the trace's own (by name, owner, inode and a secret in
@@ -14,7 +15,8 @@ use std::path::Path;
 use undertick_clock::ClockId;
 use undertick_format::TraceError;
 use undertick_format::identity::ClockIdentity;
-use undertick_format::manifest::{Exit, Manifest};
+use undertick_format::manifest::{Exit, Manifest, Part};
+use undertick_format::read::{Trace, read_manifest};
 
 use crate::accounts;
 use crate::damaged_session::Damaged;
@@ -22,7 +24,7 @@ use crate::description::{flight, merge_names};
 use crate::finalize;
 use crate::recording_loop::{Ended, RecordingLoop};
 use crate::request::RecordingProgress;
-use crate::resume::{alive, attach_pages_to, clock_named, unfinished};
+use crate::resume::{alive, attach_pages_to, clock_named, exclusive, unfinished};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
@@ -30,10 +32,13 @@ use crate::trace_dir::TraceDir;
 /// Finishes a trace; `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
-/// It is finished already, its recorder still runs, or the disk refuses; in the last case it can
-/// be tried again.
+/// It is finished already and has no raw blocks, its recorder still runs, or the disk refuses; in
+/// the last case it can be tried again.
 pub fn finish(path: &Path, progress: &mut dyn FnMut(f64)) -> Result<Manifest, TraceError> {
     let trace = TraceDir::open(path)?;
+    if read_manifest(path)?.parts.iter().any(Part::is_of_blocks) {
+        return encode_blocks(&trace, progress);
+    }
     let (mut manifest, lock) = unfinished(&trace)?;
     let warning = match session_identity::take(&trace, &manifest) {
         Ok(dir) => return take_over(&trace, manifest, dir, lock, progress),
@@ -52,6 +57,18 @@ pub fn finish(path: &Path, progress: &mut dyn FnMut(f64)) -> Result<Manifest, Tr
     };
     manifest.warnings.extend(warning);
     from_blocks(&trace, &mut manifest, progress)?;
+    drop(lock);
+    Ok(manifest)
+}
+
+/// Turns the raw blocks of a complete trace into Parquet, which other tools can read.
+fn encode_blocks(trace: &TraceDir, progress: &mut dyn FnMut(f64)) -> Result<Manifest, TraceError> {
+    let lock = exclusive(trace)?;
+    // Another process may have done so before the lock was free; its checksums are checked.
+    let mut manifest = Trace::open(trace.path())?.manifest;
+    if manifest.parts.iter().any(Part::is_of_blocks) {
+        finalize::encode(trace, &mut manifest, progress)?;
+    }
     drop(lock);
     Ok(manifest)
 }

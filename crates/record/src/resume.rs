@@ -124,20 +124,29 @@ pub(crate) fn unfinished(trace: &TraceDir) -> Result<(Manifest, File), TraceErro
     if read_manifest(path)?.state == State::Complete {
         return Err(over());
     }
-    let raw = trace.join(RAW_FILE);
-    let lock = trace
-        .read(RAW_FILE)
-        .map_err(TraceError::io(&raw, "cannot open"))?;
-    if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Err(TraceError::Recording(format!(
-            "{name}: its recorder lives, or another process is just finishing it; wait for the end"
-        )));
-    }
+    let lock = exclusive(trace)?;
     // Another process may have finished it before the lock was free.
     let manifest = read_manifest(path)?;
     match manifest.state {
         State::Complete => Err(over()),
         State::Recording => Ok((manifest, lock)),
+    }
+}
+
+/// Takes the lock of a trace, which marks a process that records or finishes it.
+///
+/// # Errors
+/// Another process has it, or the raw events are gone.
+pub(crate) fn exclusive(trace: &TraceDir) -> Result<File, TraceError> {
+    let lock = trace
+        .read(RAW_FILE)
+        .map_err(TraceError::io(&trace.join(RAW_FILE), "cannot open"))?;
+    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(_) => Err(TraceError::Recording(format!(
+            "{}: its recorder lives, or another process is just finishing it; wait for the end",
+            trace.path().display()
+        ))),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::growth_drawn::{self, Point};
 use super::{compile, record, undertick};
-use crate::run::{Scratch, command, line, output, root};
+use crate::run::{Scratch, command, output, root, run};
 use crate::statistics::{median, median_interval};
 
 /// Threads, kinds of spans, depths and points as in the measurements behind the targets.
@@ -43,7 +43,11 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
     let trace = scratch.path("s.ut");
     let plain = ["--no-calibration", "--kernel", "off", "--overflow", "block"];
     record(&trace, &plain, &[&shape, THREADS, &events.to_string()])?;
+    // The same events as Parquet, which the other engines read.
+    let parquet = scratch.path("parquet.ut");
+    run(command(&["cp", "-r", &trace, &parquet]))?;
     let undertick = undertick();
+    run(command(&[&undertick, "record", "--finish", &parquet]))?;
     let mut ways = vec![
         Way {
             name: "report, one CPU",
@@ -55,6 +59,13 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
         Way {
             name: "report, all CPUs",
             words: [&undertick, "report", &trace].map(String::from).into(),
+            ..Way::default()
+        },
+        Way {
+            name: "Parquet, one CPU",
+            words: ["taskset", "-c", "0", &undertick, "report", &parquet]
+                .map(String::from)
+                .into(),
             ..Way::default()
         },
     ];
@@ -69,7 +80,7 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
                 let script = script.to_string_lossy().into_owned();
                 ways.push(Way {
                     name,
-                    words: vec![python.clone(), script, trace.clone()],
+                    words: vec![python.clone(), script, parquet.clone()],
                     ..Way::default()
                 });
             }
@@ -98,42 +109,6 @@ pub fn measure(events: u64, rounds: usize) -> Result<(), String> {
             events as f64 / median(&way.seconds) / 1e6,
             median(&ratios),
             way.peak_mib
-        );
-    }
-    raw_blocks(&trace, events, rounds)
-}
-
-/// Measures the analysis from raw blocks, on one CPU: the example prints the time of the analysis
-/// alone.
-fn raw_blocks(trace: &str, events: u64, rounds: usize) -> Result<(), String> {
-    output(line(
-        "cargo build --release --locked -p undertick-analyze --example raw",
-        &[],
-    ))?;
-    let raw = root().join("target/release/examples/raw");
-    let raw = raw.to_string_lossy();
-    let rounds = rounds.to_string();
-    let said = output(command(&["taskset", "-c", "0", &raw, trace, &rounds]))?;
-    let seconds = |stage: &str| -> Vec<f64> {
-        let of = (said.lines()).filter_map(|line| line.strip_prefix(stage)?.strip_prefix(' '));
-        of.filter_map(|line| line.split(' ').nth(1)?.parse().ok())
-            .collect()
-    };
-    println!("  raw blocks, one CPU, in turn (target of the analysis: 80 M events/s):");
-    let plain = seconds("plain");
-    for (stage, what) in [
-        ("decoded", "decoded alone"),
-        ("plain", "paired, count, sum, histogram"),
-        ("series", "paired, what intervals need"),
-        ("analysed", "analysed"),
-    ] {
-        let seconds = seconds(stage);
-        let ratios: Vec<f64> = plain.iter().zip(&seconds).map(|(a, b)| a / b).collect();
-        let (lo, hi) = median_interval(&ratios);
-        println!(
-            "    {what:<30} {:6.1} M events/s, {:.2} [{lo:.2}, {hi:.2}] of the plain pass",
-            events as f64 / median(&seconds) / 1e6,
-            median(&ratios)
         );
     }
     Ok(())

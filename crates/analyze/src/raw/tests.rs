@@ -1,8 +1,12 @@
 use RowKind::{Begin, End, Instant};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
+use std::path::Path;
+
+use undertick_document::Report;
 use undertick_format::block::encode;
-use undertick_format::manifest::{Descheduled, Thread};
+use undertick_format::manifest::{Descheduled, Manifest, Thread};
+use undertick_format::raw_order::RawIndex;
 use undertick_ring::{DeschedFlag, Kind, Record};
 
 use undertick_format::block::BlockHeader;
@@ -10,8 +14,10 @@ use undertick_format::schema::Kind as RowKind;
 
 use super::*;
 
+use crate::analysis::Analysis;
 use crate::fast_path::support::{Row, calibration, manifest, row};
 use crate::fast_path::tests::of_ring;
+use crate::options::Options;
 use crate::{Compensate, Cull};
 
 /// Makes blocks of `each` rows of each ring; the kernel's rows are left out.
@@ -64,12 +70,29 @@ fn blocks(rows: &[Row], each: usize) -> Vec<u8> {
 fn by_both(blocks: &[u8], manifest: &Manifest, options: &Options, what: &str) -> Report {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), blocks).unwrap();
-    let found = analyze_raw(file.path(), manifest, options.clone()).unwrap();
+    let found = by(
+        file.path(),
+        Analysis::new(manifest, options.clone()).unwrap(),
+    );
     let mut general = Analysis::new(manifest, options.clone()).unwrap();
     assert_eq!(general.passes(), 1, "{what}");
     general.keep_spans(None);
-    assert_eq!(found, by(file.path(), general).unwrap(), "{what}");
+    assert_eq!(found, by(file.path(), general), "{what}");
     found
+}
+
+/// The report on a file of blocks.
+fn by(file: &Path, mut analysis: Analysis) -> Report {
+    let index = RawIndex::open(file).unwrap();
+    let mut worker = analysis.worker(true);
+    let mut buffers = Buffers::default();
+    for group in 0..index.groups().count() {
+        index.read(group, &mut buffers.blocks).unwrap();
+        assert!(push_blocks(&mut worker, &mut buffers, |_| true).unwrap());
+    }
+    analysis.absorb(worker.finish());
+    analysis.finish_pass();
+    analysis.finish().unwrap()
 }
 
 /// As [`by_both`], for rows in blocks of that size.
