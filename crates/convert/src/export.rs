@@ -3,6 +3,7 @@
 
 mod chrome;
 mod csv;
+mod in_order;
 mod parquet_file;
 mod perfetto;
 
@@ -21,6 +22,8 @@ use undertick_format::arrows::ArrowEnd;
 use undertick_format::manifest::Manifest;
 use undertick_format::read::Trace;
 use undertick_format::schema::{self, Kind};
+
+use in_order::in_order;
 
 /// A format to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,30 +67,15 @@ pub fn export(
     })?;
     let result = match format {
         Format::Parquet => parquet_file::write(trace, file, path, progress),
-        Format::Perfetto => drive(
-            trace,
-            path,
-            arrows,
-            progress,
-            |out, names| Box::new(perfetto::Perfetto::new(out, names)),
-            file,
-        ),
-        Format::Chrome => drive(
-            trace,
-            path,
-            &[],
-            progress,
-            |out, _| Box::new(chrome::Chrome::new(out)),
-            file,
-        ),
-        Format::Csv => drive(
-            trace,
-            path,
-            &[],
-            progress,
-            |out, _| Box::new(csv::Csv::new(out)),
-            file,
-        ),
+        Format::Perfetto => {
+            let sink = perfetto::Perfetto::new(buffered(file));
+            drive(trace, path, arrows, progress, sink)
+        }
+        Format::Chrome => {
+            let sink = chrome::Chrome::new(buffered(file));
+            drive(trace, path, &[], progress, sink)
+        }
+        Format::Csv => write_csv(trace, path, file, progress),
     };
     if result.is_err() {
         let _ = std::fs::remove_file(path);
@@ -96,6 +84,10 @@ pub fn export(
 }
 
 type Out = BufWriter<File>;
+
+fn buffered(file: File) -> Out {
+    BufWriter::with_capacity(1 << 20, file)
+}
 
 /// An output format, which receives the rows as a stream.
 trait Sink {
@@ -110,23 +102,21 @@ fn rows_in_all(trace: &Trace) -> f64 {
     rows.max(1) as f64
 }
 
+/// Passes the rows to a format that depends on their order, while another thread reads them.
 fn drive(
     trace: &Trace,
     path: &Path,
     mut arrows: &[ArrowEnd],
     progress: &mut dyn FnMut(f64),
-    sink: impl FnOnce(Out, &Names) -> Box<dyn Sink>,
-    file: File,
+    mut sink: impl Sink,
 ) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;
     let total = rows_in_all(trace);
-    let mut sink = sink(BufWriter::with_capacity(1 << 20, file), &names);
     let failed = || TraceError::io(path, "cannot write");
     sink.begin(trace).map_err(failed())?;
     let mut rows = 0u64;
-    for batch in trace.batches() {
-        let batch = batch?;
+    in_order(trace.batches(), Ok, |batch| {
         for (mut row, place) in rows_of(&batch, &time).zip(rows..) {
             while let Some((end, later)) = arrows.split_first().filter(|(a, _)| a.row == place) {
                 row.arrows.push(end.arrow);
@@ -136,8 +126,32 @@ fn drive(
         }
         rows += batch.num_rows() as u64;
         progress(rows as f64 / total);
-    }
+        Ok(())
+    })?;
     sink.end().map_err(failed())?;
+    Ok(rows)
+}
+
+/// Writes lines, which are made on all CPUs.
+fn write_csv(
+    trace: &Trace,
+    path: &Path,
+    mut file: File,
+    progress: &mut dyn FnMut(f64),
+) -> Result<u64, TraceError> {
+    let names = Names::new(&trace.manifest);
+    let time = Time::new(&trace.manifest)?;
+    let total = rows_in_all(trace);
+    let failed = || TraceError::io(path, "cannot write");
+    file.write_all(csv::HEADER).map_err(failed())?;
+    let mut rows = 0u64;
+    let work = |batch: RecordBatch| Ok((csv::lines(&batch, &time, &names), batch.num_rows()));
+    in_order(trace.batches(), work, |(lines, of_batch)| {
+        file.write_all(&lines).map_err(failed())?;
+        rows += of_batch as u64;
+        progress(rows as f64 / total);
+        Ok(())
+    })?;
     Ok(rows)
 }
 
@@ -178,25 +192,28 @@ fn rows_of<'a>(batch: &'a RecordBatch, time: &'a Time) -> impl Iterator<Item = R
         i8s(schema::KIND),
         i8s(schema::DESCHEDULED),
     );
-    (0..batch.num_rows()).map(move |i| Row {
-        ticks: ts.value(i),
-        unix_ns: time.unix_ns(ts.value(i)),
-        end_unix_ns: time.unix_ns(match Kind::from_code(kind.value(i)) {
-            Some(Kind::Interrupt | Kind::SoftInterrupt) => {
-                ts.value(i).saturating_add(payload.value(i).max(0))
-            }
-            _ => ts.value(i),
-        }),
-        ring: ring.value(i),
-        pid: pid.value(i),
-        tid: tid.value(i),
-        cpu: cpu.value(i),
-        mode: mode.value(i),
-        kind: Kind::from_code(kind.value(i)),
-        descheduled: descheduled.value(i),
-        event: event.value(i),
-        payload: payload.value(i),
-        arrows: Vec::new(),
+    (0..batch.num_rows()).map(move |i| {
+        let unix_ns = time.unix_ns(ts.value(i));
+        Row {
+            ticks: ts.value(i),
+            unix_ns,
+            end_unix_ns: match Kind::from_code(kind.value(i)) {
+                Some(Kind::Interrupt | Kind::SoftInterrupt) => {
+                    time.unix_ns(ts.value(i).saturating_add(payload.value(i).max(0)))
+                }
+                _ => unix_ns,
+            },
+            ring: ring.value(i),
+            pid: pid.value(i),
+            tid: tid.value(i),
+            cpu: cpu.value(i),
+            mode: mode.value(i),
+            kind: Kind::from_code(kind.value(i)),
+            descheduled: descheduled.value(i),
+            event: event.value(i),
+            payload: payload.value(i),
+            arrows: Vec::new(),
+        }
     })
 }
 
@@ -323,7 +340,11 @@ const fn kind_name(kind: Option<Kind>) -> &'static str {
 /// innermost slice.
 #[derive(Default)]
 struct Nesting {
-    open: HashMap<i32, Vec<i32>>,
+    /// The ring of the last row, and its open slices.
+    ring: i32,
+    stack: Vec<i32>,
+    /// Those of other rings.
+    others: HashMap<i32, Vec<i32>>,
 }
 
 /// What a row does to the slices of its ring.
@@ -340,51 +361,42 @@ const DEEPEST: usize = 512;
 impl Nesting {
     /// Applies a row to the slices of its ring. A gap ends all of them.
     fn apply(&mut self, row: &Row) -> SliceChange {
+        if row.ring != self.ring {
+            let stack = self.others.remove(&row.ring).unwrap_or_default();
+            let before = std::mem::replace(&mut self.stack, stack);
+            self.others.insert(self.ring, before);
+            self.ring = row.ring;
+        }
         let (closed, begins) = match row.kind {
             Some(Kind::Begin | Kind::BeginOrdered) => (0, Some(row.event)),
-            Some(Kind::End | Kind::EndOrdered) => (self.close(row.ring, row.event), None),
-            Some(Kind::Next) => (self.close(row.ring, row.event), Some(row.payload as i32)),
-            Some(Kind::Gap) => (self.close_all(row.ring), None),
+            Some(Kind::End | Kind::EndOrdered) => (self.close(row.event), None),
+            Some(Kind::Next) => (self.close(row.event), Some(row.payload as i32)),
+            Some(Kind::Gap) => (std::mem::take(&mut self.stack).len(), None),
             Some(_) | None => (0, None),
         };
         SliceChange {
             closed,
-            begun: begins.filter(|&event| self.open(row.ring, event)),
+            begun: begins.filter(|&event| self.open(event)),
         }
     }
 
     /// Opens a slice; false if it is nested too deeply.
-    fn open(&mut self, ring: i32, event: i32) -> bool {
-        let stack = self.open.entry(ring).or_default();
-        let room = stack.len() < DEEPEST;
-        if room {
-            stack.push(event);
+    fn open(&mut self, event: i32) -> bool {
+        let has_room = self.stack.len() < DEEPEST;
+        if has_room {
+            self.stack.push(event);
         }
-        room
+        has_room
     }
 
     /// Returns how many slices the end of `event` closes: 0 if it was not open, more than one if
     /// others inside it were not closed.
-    fn close(&mut self, ring: i32, event: i32) -> usize {
-        let stack = self.open.entry(ring).or_default();
-        let Some(at) = stack.iter().rposition(|&open| open == event) else {
+    fn close(&mut self, event: i32) -> usize {
+        let Some(at) = self.stack.iter().rposition(|&open| open == event) else {
             return 0;
         };
-        let closed = stack.len() - at;
-        stack.truncate(at);
+        let closed = self.stack.len() - at;
+        self.stack.truncate(at);
         closed
     }
-
-    /// Closes all slices of the ring after a loss; returns how many there were.
-    fn close_all(&mut self, ring: i32) -> usize {
-        self.open
-            .get_mut(&ring)
-            .map_or(0, |stack| std::mem::take(stack).len())
-    }
-}
-
-/// Writes the buffer and makes sure that the disk has it.
-fn finish(out: &mut Out) -> io::Result<()> {
-    out.flush()?;
-    out.get_ref().sync_all()
 }

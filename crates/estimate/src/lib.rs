@@ -33,6 +33,7 @@
 //! two [`Series`] merge like the samples of two threads, each with its own scatter.
 
 mod batches;
+mod beta;
 mod bootstrap;
 mod compare;
 mod compare_estimates;

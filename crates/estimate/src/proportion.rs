@@ -1,8 +1,8 @@
 //! Shares of independent events.
 
-use statrs::distribution::{Beta, ContinuousCDF};
 use undertick_units::{Estimate, Interval};
 
+use crate::beta;
 use crate::long_run::normal;
 
 /// Share of `seen` independent events that were `inside` (Wilson 1927, the score interval). It
@@ -46,20 +46,15 @@ pub fn proportion_exact(inside: u64, seen: u64, level: f64) -> Option<Estimate> 
     let score = proportion(inside, seen, level)?;
     let alpha = (1.0 - level) / 2.0;
     let (k, n) = (inside as f64, seen as f64);
-    let quantile = |a: f64, b: f64, p: f64| {
-        Beta::new(a, b)
-            .expect("both shapes are positive")
-            .inverse_cdf(p)
-    };
     let lo = if inside == 0 {
         0.0
     } else {
-        quantile(k, n - k + 1.0, alpha)
+        beta::quantile(k, n - k + 1.0, alpha)
     };
     let hi = if inside == seen {
         1.0
     } else {
-        quantile(k + 1.0, n - k, 1.0 - alpha)
+        beta::quantile(k + 1.0, n - k, 1.0 - alpha)
     };
     Some(Estimate {
         interval: Interval::new(lo, hi),

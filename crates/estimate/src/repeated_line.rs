@@ -1,8 +1,8 @@
 //! A straight line through points that were each measured in every repetition.
 
-use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use undertick_units::Estimate;
 
+use crate::beta;
 use crate::numbers::Numbers;
 
 /// `y = intercept + slope * x`, fitted separately in each repetition.
@@ -143,9 +143,11 @@ fn lack_of_fit(points: &[(f64, Vec<f64>)], fits: &[(f64, f64)]) -> Option<LackOf
     }
     let f = squares / free * (repetitions - 3.0) / (repetitions - 1.0);
     let within = points.len() as f64 * (repetitions - 1.0);
-    let distribution = FisherSnedecor::new(free, within).ok()?;
+    if !(free > 0.0 && within > 0.0) {
+        return None;
+    }
     Some(LackOfFit {
-        p: distribution.sf(f.min(f64::MAX)),
+        p: beta::fisher_beyond(f.min(f64::MAX), free, within),
         worst_x,
         worst_share,
     })

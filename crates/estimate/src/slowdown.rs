@@ -7,10 +7,10 @@
 //! often with it as without, by an exact binomial test, and included where they do not.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{Binomial, DiscreteCDF};
 use undertick_units::Estimate;
 
 use crate::Numbers;
+use crate::beta;
 
 /// Spans of one half, all of one length class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -110,11 +110,8 @@ fn differs(long: [u64; 2], others: [u64; 2]) -> bool {
         return false;
     }
     let p = (others[0] + long[0]) as f64 / sections as f64;
-    let Ok(by_chance) = Binomial::new(p, all) else {
-        return false;
-    };
-    let at_most = by_chance.cdf(long[0]);
-    let at_least = long[0].checked_sub(1).map_or(1.0, |k| by_chance.sf(k));
+    let at_most = beta::binomial_cdf(long[0], all, p);
+    let at_least = beta::binomial_cdf(long[1], all, 1.0 - p);
     2.0 * at_most.min(at_least) < DIFFERENT
 }
 

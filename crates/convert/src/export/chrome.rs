@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use undertick_format::read::Trace;
 use undertick_format::schema::Kind;
 
-use super::{Names, Nesting, Out, Row, Sink, finish};
+use super::{Names, Nesting, Out, Row, Sink};
 
 pub struct Chrome {
     out: Out,
@@ -90,6 +90,6 @@ impl Sink for Chrome {
 
     fn end(&mut self) -> io::Result<()> {
         self.out.write_all(b"\n]}\n")?;
-        finish(&mut self.out)
+        self.out.flush()
     }
 }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use undertick_format::read::Trace;
 use undertick_format::schema::Kind;
 
-use super::{Names, Nesting, Out, Row, Sink, finish};
+use super::{Names, Nesting, Out, Row, Sink};
 
 const SEQUENCE: u64 = 1;
 const CLEARED: u64 = 1;
@@ -30,14 +30,34 @@ pub struct Perfetto {
     /// Threads that are off their CPU.
     off: HashSet<i32>,
     interned: HashMap<String, u64>,
+    /// Identifiers of the last name of each event number below 256.
+    recent: Vec<Option<Recent>>,
     /// Tracks of values, by process and event.
     counters: HashMap<(i32, i32), u64>,
     command: String,
     started: bool,
+    /// The ring of the last row, whose tracks are described.
+    described: Option<i32>,
+    /// Buffers of messages that are written.
+    buffers: Buffers,
+}
+
+/// An event whose name is interned.
+#[derive(Clone, Copy)]
+struct Recent {
+    pid: i32,
+    event: i32,
+    id: u64,
+}
+
+#[derive(Default)]
+struct Buffers {
+    packet: Message,
+    event: Message,
 }
 
 impl Perfetto {
-    pub fn new(out: Out, _: &Names) -> Self {
+    pub fn new(out: Out) -> Self {
         Self {
             out,
             nesting: Nesting::default(),
@@ -46,13 +66,20 @@ impl Perfetto {
             kernel_tracks: HashSet::new(),
             off: HashSet::new(),
             interned: HashMap::new(),
+            recent: vec![None; 256],
             counters: HashMap::new(),
             command: String::new(),
             started: false,
+            described: None,
+            buffers: Buffers::default(),
         }
     }
 
     fn packet(&mut self, mut packet: Message) -> io::Result<()> {
+        self.write_packet(&mut packet)
+    }
+
+    fn write_packet(&mut self, packet: &mut Message) -> io::Result<()> {
         packet.number(10, SEQUENCE); // trusted_packet_sequence_id
         let flags = if std::mem::replace(&mut self.started, true) {
             NEEDS_STATE
@@ -60,13 +87,46 @@ impl Perfetto {
             CLEARED | NEEDS_STATE
         };
         packet.number(13, flags); // sequence_flags
-        let mut whole = Message::default();
-        whole.message(1, &packet); // Trace.packet
-        self.out.write_all(&whole.0)
+        let (mut head, mut used) = ([0; 11], 0);
+        let mut varint = |mut value: u64| {
+            while value >= 0x80 {
+                head[used] = value as u8 | 0x80;
+                (value, used) = (value >> 7, used + 1);
+            }
+            (head[used], used) = (value as u8, used + 1);
+        };
+        varint(1 << 3 | 2); // Trace.packet
+        varint(packet.0.len() as u64);
+        self.out.write_all(&head[..used])?;
+        self.out.write_all(&packet.0)
+    }
+
+    /// Writes a packet with an event, made in buffers that are used again.
+    fn event_packet(
+        &mut self,
+        ns: i64,
+        make: impl FnOnce(&mut Self, &mut Message, &mut Message),
+    ) -> io::Result<()> {
+        let Buffers {
+            mut packet,
+            mut event,
+        } = std::mem::take(&mut self.buffers);
+        packet.0.clear();
+        event.0.clear();
+        packet.number(8, ns as u64); // timestamp
+        make(self, &mut packet, &mut event);
+        packet.message(11, &event); // track_event
+        let written = self.write_packet(&mut packet);
+        self.buffers = Buffers { packet, event };
+        written
     }
 
     /// Describes the tracks of a process and of a ring, at their first row.
     fn describe(&mut self, row: &Row, names: &Names) -> io::Result<()> {
+        if self.described == Some(row.ring) {
+            return Ok(());
+        }
+        self.described = Some(row.ring);
         self.describe_process(row.pid)?;
         if self.tracks.insert(row.ring) {
             let mut thread = Message::default();
@@ -104,44 +164,80 @@ impl Perfetto {
     fn event(
         &mut self,
         what: u64,
-        name: Option<&str>,
+        name: Option<Name<'_>>,
         row: &Row,
         annotation: Option<(&str, i64)>,
     ) -> io::Result<()> {
-        let mut packet = Message::default();
-        packet.number(8, row.unix_ns as u64); // timestamp
-        let mut event = Message::default();
-        event.number(9, what); // type
-        event.number(11, track_uuid(row.ring)); // track_uuid
-        if let Some(name) = name {
-            let next = self.interned.len() as u64 + 1;
-            let id = *self.interned.entry(name.to_owned()).or_insert(next);
-            if id == next {
-                let mut entry = Message::default();
-                entry.number(1, id);
-                entry.text(2, name);
-                let mut interned = Message::default();
-                interned.message(2, &entry); // event_names
-                packet.message(12, &interned); // interned_data
+        self.event_packet(row.unix_ns, |this, packet, event| {
+            event.number(9, what); // type
+            event.number(11, track_uuid(row.ring)); // track_uuid
+            if let Some(name) = name {
+                let id = this.intern(name, row.pid, packet);
+                event.number(10, id); // name_iid
             }
-            event.number(10, id); // name_iid
+            if let Some((key, value)) = annotation {
+                // debug_annotations: name, int_value
+                let length = 2 + key.len() + 1 + varint_length(value as u64);
+                event.varint(4 << 3 | 2);
+                event.varint(length as u64);
+                event.text(10, key);
+                event.number(4, value as u64);
+            }
+            for &arrow in &row.arrows {
+                event.fixed64(47, arrow); // flow_ids
+            }
+        })
+    }
+
+    /// Returns the identifier of a name; describes it in the packet that has it first.
+    fn intern(&mut self, name: Name<'_>, pid: i32, packet: &mut Message) -> u64 {
+        let text = match name {
+            Name::Text(text) => text.into(),
+            Name::OfEvent(event, names) => {
+                let place = event as usize % self.recent.len();
+                if let Some(recent) = self.recent[place]
+                    && (recent.pid, recent.event) == (pid, event)
+                {
+                    return recent.id;
+                }
+                names.event(pid, event)
+            }
+        };
+        let next = self.interned.len() as u64 + 1;
+        let id = *self
+            .interned
+            .entry(text.clone().into_owned())
+            .or_insert(next);
+        if id == next {
+            let mut entry = Message::default();
+            entry.number(1, id);
+            entry.text(2, &text);
+            let mut interned = Message::default();
+            interned.message(2, &entry); // event_names
+            packet.message(12, &interned); // interned_data
         }
-        if let Some((key, value)) = annotation {
-            let mut debug = Message::default();
-            debug.text(10, key); // name
-            debug.number(4, value as u64); // int_value
-            event.message(4, &debug); // debug_annotations
+        if let Name::OfEvent(event, _) = name {
+            let place = event as usize % self.recent.len();
+            self.recent[place] = Some(Recent { pid, event, id });
         }
-        for &arrow in &row.arrows {
-            event.fixed64(47, arrow); // flow_ids
-        }
-        packet.message(11, &event); // track_event
-        self.packet(packet)
+        id
     }
 
     fn ends(&mut self, closed: usize, row: &Row) -> io::Result<()> {
         (0..closed).try_for_each(|_| self.event(SLICE_END, None, row, None))
     }
+}
+
+/// The name of a slice or point.
+#[derive(Clone, Copy)]
+enum Name<'a> {
+    Text(&'a str),
+    OfEvent(i32, &'a Names),
+}
+
+/// Bytes of a varint.
+const fn varint_length(value: u64) -> usize {
+    (u64::BITS - (value | 1).leading_zeros()).div_ceil(7) as usize
 }
 
 const fn process_uuid(pid: i32) -> u64 {
@@ -166,35 +262,29 @@ impl Sink for Perfetto {
         let slices = self.nesting.apply(row);
         self.ends(slices.closed, row)?;
         if let Some(event) = slices.begun {
-            self.event(SLICE_BEGIN, Some(&names.event(row.pid, event)), row, None)?;
+            self.event(SLICE_BEGIN, Some(Name::OfEvent(event, names)), row, None)?;
         }
+        let name = Name::OfEvent(row.event, names);
         match row.kind {
-            Some(Kind::Gap) => self.event(
-                INSTANT,
-                Some("events lost"),
-                row,
-                Some(("lost", row.payload)),
-            ),
+            Some(Kind::Gap) => {
+                let lost = Some(("lost", row.payload));
+                self.event(INSTANT, Some(Name::Text("events lost")), row, lost)
+            }
             Some(Kind::Instant) => {
-                let name = names.event(row.pid, row.event);
-                self.event(INSTANT, Some(&name), row, Some(("payload", row.payload)))?;
-                self.counter(row, &name)
+                let payload = Some(("payload", row.payload));
+                self.event(INSTANT, Some(name), row, payload)?;
+                self.counter(row, names)
             }
             Some(Kind::Pair) => {
-                let name = names.event(row.pid, row.event);
-                self.event(
-                    INSTANT,
-                    Some(&name),
-                    row,
-                    Some(("second reading after, ticks", row.payload)),
-                )
+                let ticks = Some(("second reading after, ticks", row.payload));
+                self.event(INSTANT, Some(name), row, ticks)
             }
             Some(_) | None => Ok(()),
         }
     }
 
     fn end(&mut self) -> io::Result<()> {
-        finish(&mut self.out)
+        self.out.flush()
     }
 }
 

@@ -1,8 +1,7 @@
 //! The change of a whole fleet.
 
-use statrs::distribution::{Binomial, DiscreteCDF};
-
 use super::peers::quantile;
+use crate::beta;
 use crate::quantile::binomial_ranks;
 
 /// The change of the middle machine.
@@ -44,7 +43,7 @@ fn sign_test(changes: &[f64]) -> f64 {
     let up = changes.iter().filter(|c| **c > 0.0).count() as u64;
     let down = changes.iter().filter(|c| **c < 0.0).count() as u64;
     let few = up.min(down);
-    let tail = Binomial::new(0.5, up + down).map_or(1.0, |b| b.cdf(few));
+    let tail = beta::binomial_cdf(few, up + down, 0.5);
     (2.0 * tail).min(1.0)
 }
 

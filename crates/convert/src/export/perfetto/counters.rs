@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Message, Perfetto, process_uuid};
-use crate::export::{PAYLOAD_OF_POINTS, Row};
+use crate::export::{Names, PAYLOAD_OF_POINTS, Row};
 
 /// Type of a [`Message`] `TrackEvent` that carries a value.
 const COUNTER: u64 = 4;
@@ -11,21 +11,18 @@ const COUNTER: u64 = 4;
 impl Perfetto {
     /// Writes the payload of a point as a value over time, from the first one on that is not 0.
     /// The payload by which an arrow is matched is a key, not a value.
-    pub(super) fn counter(&mut self, row: &Row, name: &str) -> io::Result<()> {
+    pub(super) fn counter(&mut self, row: &Row, names: &Names) -> io::Result<()> {
         let of = (row.pid, row.event);
         let track = match self.counters.get(&of) {
             Some(&track) => track,
             None if row.payload == 0 || !row.arrows.is_empty() => return Ok(()),
-            None => self.describe_counter(of, name)?,
+            None => self.describe_counter(of, &names.event(row.pid, row.event))?,
         };
-        let mut event = Message::default();
-        event.number(9, COUNTER); // type
-        event.number(11, track); // track_uuid
-        event.number(30, row.payload as u64); // counter_value
-        let mut packet = Message::default();
-        packet.number(8, row.unix_ns as u64); // timestamp
-        packet.message(11, &event); // track_event
-        self.packet(packet)
+        self.event_packet(row.unix_ns, |_, _, event| {
+            event.number(9, COUNTER); // type
+            event.number(11, track); // track_uuid
+            event.number(30, row.payload as u64); // counter_value
+        })
     }
 
     fn describe_counter(&mut self, of: (i32, i32), name: &str) -> io::Result<u64> {

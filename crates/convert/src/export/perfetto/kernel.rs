@@ -69,16 +69,13 @@ impl Perfetto {
     }
 
     fn slice(&mut self, what: u64, track: u64, ns: i64, name: Option<&str>) -> io::Result<()> {
-        let mut event = Message::default();
-        event.number(9, what); // type
-        event.number(11, track); // track_uuid
-        if let Some(name) = name {
-            event.text(23, name);
-        }
-        let mut packet = Message::default();
-        packet.number(8, ns as u64); // timestamp
-        packet.message(11, &event); // track_event
-        self.packet(packet)
+        self.event_packet(ns, |_, _, event| {
+            event.number(9, what); // type
+            event.number(11, track); // track_uuid
+            if let Some(name) = name {
+                event.text(23, name);
+            }
+        })
     }
 }
 

@@ -1,0 +1,66 @@
+//! Work on several CPUs whose results are needed in order.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+/// A job, and where its result goes.
+type Order<J, R, E> = (J, SyncSender<Result<R, E>>);
+
+/// Passes jobs through `work` on all CPUs that this process may use, and their results to `take`,
+/// on this thread, in the order of the jobs. Another thread makes the jobs. At most some jobs for
+/// each CPU are in work or done and not taken, which bounds memory.
+///
+/// # Errors
+/// The first error of a job, of `work` or of `take`; nothing is taken after it.
+pub(super) fn in_order<J: Send, R: Send, E: Send>(
+    jobs: impl Iterator<Item = Result<J, E>> + Send,
+    work: impl Fn(J) -> Result<R, E> + Sync,
+    mut take: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let (orders, queue) = sync_channel::<Order<J, R, E>>(workers);
+    let (promises, results) = sync_channel::<Receiver<Result<R, E>>>(2 * workers);
+    let queue = Mutex::new(queue);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok((job, result)) = next else {
+                        return;
+                    };
+                    // After an error nobody receives it.
+                    let _ = result.send(work(job));
+                }
+            });
+        }
+        scope.spawn(move || {
+            for job in jobs {
+                let (result, promise) = sync_channel(1);
+                if promises.send(promise).is_err() {
+                    return;
+                }
+                match job {
+                    Ok(job) => {
+                        let _ = orders.send((job, result));
+                    }
+                    Err(error) => {
+                        let _ = result.send(Err(error));
+                        return;
+                    }
+                }
+            }
+        });
+        for promise in results {
+            // A worker that panicked sends nothing; the scope passes the panic on.
+            let Ok(result) = promise.recv() else {
+                break;
+            };
+            take(result?)?;
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests;
