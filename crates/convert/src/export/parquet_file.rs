@@ -11,12 +11,14 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
 };
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
 use undertick_format::read::Trace;
 use undertick_format::schema::event_schema;
 use undertick_format::{TraceError, parquet_error};
+use undertick_record::output::properties;
 
 use super::in_order::in_order;
 use super::{Names, Time, kind_name, rows_in_all, rows_of};
@@ -37,11 +39,7 @@ pub fn write(
     let total = rows_in_all(trace);
     let failed = |e| parquet_error(path, "cannot write", e);
     let schema = schema();
-    let level = ZstdLevel::try_new(1).map_err(failed)?;
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(level))
-        .build();
-    let (mut writer, columns) = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties))
+    let (mut writer, columns) = ArrowWriter::try_new(file, Arc::clone(&schema), Some(encodings()))
         .and_then(ArrowWriter::into_serialized_writer)
         .map_err(failed)?;
     let mut rows = 0;
@@ -64,6 +62,23 @@ pub fn write(
     })?;
     writer.into_inner().map_err(failed)?;
     Ok(rows)
+}
+
+/// The encodings of a trace, in which times take a quarter of the default's time; names are in a
+/// dictionary.
+fn encodings() -> WriterProperties {
+    let of_trace = properties().into_builder();
+    let builder = ["name", "kind_name"]
+        .into_iter()
+        .map(ColumnPath::from)
+        .fold(of_trace, |builder, text| {
+            builder
+                .set_column_encoding(text.clone(), Encoding::PLAIN)
+                .set_column_dictionary_enabled(text, true)
+        });
+    let time = ColumnPath::from("unix_ns");
+    let zstd = Compression::ZSTD(ZstdLevel::try_new(1).expect("level 1 exists"));
+    builder.set_column_compression(time, zstd).build()
 }
 
 fn schema() -> SchemaRef {
