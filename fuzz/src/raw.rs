@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use undertick_format::block::{self, Next};
 use undertick_format::palette_block::PaletteBlock;
-use undertick_format::raw_order::RawGroups;
+use undertick_format::raw_order::{RawGroups, RawIndex};
 use undertick_format::rows::Rows;
 
 const MAGIC: &[u8] = b"UTB1";
@@ -82,6 +82,15 @@ pub fn raw_file(bytes: &[u8]) {
         rows.take();
     }
     assert!(taken <= bytes.len() && groups.share() <= 1.0);
+    if let Ok(index) = RawIndex::open(&path) {
+        let all: usize = (0..index.groups().count())
+            .map(|at| {
+                index.read(at, &mut group).expect("it can be read");
+                group.len()
+            })
+            .sum();
+        assert_eq!((all, taken), (bytes.len(), bytes.len()));
+    }
 }
 
 /// Writes the bytes to this thread's file.

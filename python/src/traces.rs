@@ -118,18 +118,22 @@ impl Trace {
         Batches::parts(spans).map_err(|e| Error::new_err(e.to_string()))
     }
 
-    /// Returns the Parquet files of all rows. Of raw blocks a file is made in the temporary
-    /// directory, which exists as long as this object.
+    /// Returns the Parquet files of all rows. For raw blocks, a Parquet file is made in a temporary
+    /// directory, which lives as long as this object.
     fn files(&self, py: Python<'_>) -> PyResult<Vec<PathBuf>> {
-        let mut parquet = (self.parquet.lock()).unwrap_or_else(PoisonError::into_inner);
         let parts = &self.trace.manifest.parts;
-        if parquet.is_none() && parts.iter().any(Part::is_of_blocks) {
-            let dir = tempfile::tempdir()?;
+        let parquet = || self.parquet.lock().unwrap_or_else(PoisonError::into_inner);
+        if parts.iter().any(Part::has_raw_blocks) && parquet().is_none() {
+            let dir = tempfile::tempdir().map_err(|e| {
+                Error::new_err(format!("no room for a Parquet file of raw blocks: {e}"))
+            })?;
             let (trace, file) = (Arc::clone(&self.trace), dir.path().join(EVENTS_FILE));
+            // Not locked: Python runs other threads at times.
             waited(py, move || Ok(encode_into(&trace, &file, &mut |_| {})?))?;
-            *parquet = Some(dir);
+            parquet().get_or_insert(dir);
         }
-        let file = |part: &Part| match parquet.as_ref().filter(|_| part.is_of_blocks()) {
+        let parquet = parquet();
+        let file = |part: &Part| match parquet.as_ref().filter(|_| part.has_raw_blocks()) {
             Some(dir) => dir.path().join(EVENTS_FILE),
             None => self.trace.dir().join(&part.file),
         };

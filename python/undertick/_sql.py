@@ -1,4 +1,4 @@
-"""SQL queries, which DuckDB answers from the trace's Parquet files."""
+"""SQL queries, which DuckDB answers from Parquet: the trace's files, or a temporary copy of its raw blocks."""
 
 from __future__ import annotations
 
@@ -137,6 +137,8 @@ def connect(path: str | os.PathLike[str], *, paths: bool = False) -> duckdb.Duck
     except ImportError:
         raise _native.Error(_MISSING) from None
     trace = Trace(path)
+    # Files that were made for an earlier connection to it serve again.
+    trace = next((known for known in _READ if (known.path, known.manifest) == (trace.path, trace.manifest)), trace)
     where = Path(trace.path)
     connection = duckdb.connect()
     try:
@@ -153,9 +155,10 @@ def connect(path: str | os.PathLike[str], *, paths: bool = False) -> duckdb.Duck
 
 
 def fill(connection: duckdb.DuckDBPyConnection, trace: Trace, where: Path) -> None:
-    """Creates the views of the trace in the directory `where`."""
+    """Creates the views of the trace, whose manifest is in the directory `where`."""
     parts = [str(file) for file in trace._native.files()]
-    _READ.append(trace)
+    if trace not in _READ:
+        _READ.append(trace)
     connection.execute("create table kinds (kind tinyint, name text)")
     connection.executemany("insert into kinds values (?, ?)", list(_KINDS.items()))
     _names(connection, trace)

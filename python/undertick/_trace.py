@@ -134,7 +134,7 @@ def _given(table: str | os.PathLike[str] | None) -> tuple[str, str] | None:
 
 
 def open(path: str | os.PathLike[str]) -> Trace:
-    """Opens a trace directory; if its recording was cut short, it is finished first.
+    """Opens a trace directory. A recording that was cut short is refused: `undertick record --finish` ends it.
 
     Raises `InputError` if the directory is missing, not a trace, or damaged; `Error` if it is still
     being recorded.

@@ -155,12 +155,12 @@ class _Files:
         self.manifest = self._text("manifest.json")
         about = json.loads(self.manifest)
         if about.get("state") != "complete":
-            raise _native.InputError(f"{path}: not complete; finish it where it was recorded: undertick record --finish")
+            raise _native.InputError(f"{path}: not complete; finish it where it was recorded: `undertick record --finish RUN.ut`")
         self.parts: list[dict[str, Any]] = about["parts"]
         if any(str(part["file"]).endswith(".utb") for part in self.parts):
             raise _native.InputError(
-                f"{path}: its events are in raw blocks, which Spark does not read: make Parquet of them with "
-                "`undertick record --finish`, or record with --parquet"
+                f"{path}: its events are raw blocks, which Spark does not read: turn them into Parquet with "
+                "`undertick record --finish RUN.ut`, or record with --parquet"
             )
         self._open: dict[int, Any] = {}
 

@@ -15,7 +15,7 @@ use crate::statistics::median;
 const EVENTS: u64 = 5_000_000;
 const THREADS: u64 = 2;
 /// Disk space that an event needs during the recording, bytes: the raw blocks of two threads (2.5),
-/// the Parquet file made from them (0.8), and a fifth in reserve.
+/// and more than a third in reserve.
 const BYTES_AN_EVENT: u64 = 4;
 
 /// Allowed growth of the recorder's memory: a share, and its four buffers for blocks. Their pages

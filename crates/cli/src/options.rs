@@ -178,8 +178,8 @@ pub struct Header {
     undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n  \
     undertick record --overflow overwrite -o flight.ut -- ./server   (then: undertick snapshot flight.ut -o now.ut)\n  \
     undertick record --resume run.ut   (its recorder was killed, the program runs on)\n  \
-    undertick record --finish run.ut   (its recorder was killed, or the disk was full: keeps what there is;\n  \
-    or it has raw blocks: makes Parquet of them)\n\n\
+    undertick record --finish run.ut   (its recorder was killed, or the disk was full: stores what there is)\n  \
+    undertick record --finish large.ut   (turns the raw blocks of a large recording into Parquet)\n\n\
     With --pid the program runs on as before when the recording ends: after --for, at Ctrl-C, or with the\n\
     program; the exit status is 0. Children that it forks are recorded too.\n\n\
     Without --pid, the exit status is the program's. Ctrl-C ends the program and leaves a readable trace; a second\n\
@@ -195,8 +195,8 @@ pub struct Record {
     pub resume: Option<PathBuf>,
     /// Finish a trace whose recorder was killed or had no room on the disk. Events still in its
     /// rings are stored if the rings belong to the trace, and a program that still runs is no
-    /// longer recorded. Commands that read a trace never do this by themselves. Of a trace that is
-    /// finished and has raw blocks, make Parquet of these (--parquet)
+    /// longer recorded. Commands that read a trace never do this by themselves. In a finished
+    /// trace whose events are raw blocks, turn these into Parquet, as --parquet does
     #[arg(long, value_name = "NAME.ut", exclusive = true)]
     pub finish: Option<PathBuf>,
     /// Run the program N times, each time in a fresh process, into a directory of traces. The
@@ -241,9 +241,10 @@ pub struct Recording {
     /// Which kernel events to add: switches, interrupts, faults, steal
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,
-    /// Store the events as Parquet, for DuckDB, pandas or Spark, however many there are. Without it
-    /// a trace of over 16 MiB (3 to 5 million events) keeps the blocks of its recording and is ready
-    /// at once; all commands of Undertick read it, and --finish makes Parquet of it
+    /// Store the events as Parquet, whatever their number. Otherwise a recording of 16 MiB of raw
+    /// blocks or more (about 3 to 6 million events) stays as raw blocks, and its trace is complete
+    /// sooner. All commands read these; Spark, pandas and other tools do not (see --finish, and
+    /// export --to parquet)
     #[arg(long)]
     pub parquet: bool,
     /// Switch measuring points off and on at random while the program runs, so that the report can

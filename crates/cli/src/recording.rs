@@ -58,7 +58,7 @@ fn resume(trace: &Path) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Finalizes a recording whose recorder was killed, or makes Parquet of raw blocks.
+/// Finalizes a recording whose recorder was killed, or turns raw blocks into Parquet.
 fn finish(trace: &Path) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result =
@@ -93,8 +93,8 @@ pub struct Prepared {
     pub request: Request,
     /// The running program to attach to.
     pub attach: Option<Attach>,
-    /// Events are to become Parquet, however many there are.
-    pub is_parquet: bool,
+    /// Events are stored as Parquet, whatever their number.
+    pub as_parquet: bool,
 }
 
 /// Prepares a recording from the options; measures the cost of recording.
@@ -175,7 +175,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     Ok(Prepared {
         request,
         attach: arguments.pid.map(|pid| Attach { pid, length }),
-        is_parquet: arguments.parquet,
+        as_parquet: arguments.parquet,
     })
 }
 
@@ -199,7 +199,7 @@ pub fn perform(
         None => record_with(prepared.request, with, progress)?,
     };
     calibrate_again(&trace, &mut manifest, &choice, &facts)?;
-    if prepared.is_parquet && manifest.parts.iter().any(Part::is_of_blocks) {
+    if prepared.as_parquet && manifest.parts.iter().any(Part::has_raw_blocks) {
         manifest = undertick_record::finish::finish(&trace, &mut |share| {
             progress(RecordingProgress::Finalizing(share));
         })?;

@@ -174,7 +174,7 @@ fn a_recording_goes_on_after_its_recorder_was_killed() {
     let resume = ["record", "--resume", trace.to_str().unwrap()];
     let raw_bytes = || std::fs::metadata(trace.join("raw.utb")).map_or(0, |about| about.len());
     wait_until(|| raw_bytes() > 0);
-    refused(&undertick(&resume), 1, &["its recorder lives"]);
+    refused(&undertick(&resume), 1, &["its recorder is still running"]);
     killed.kill().unwrap();
     killed.wait().unwrap();
     std::thread::sleep(Duration::from_millis(100));

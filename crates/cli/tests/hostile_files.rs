@@ -190,6 +190,13 @@ fn traces_that_do_not_end() {
             make(&trace.join(file));
             refused_by_all(dir, &name, &[&name, file]);
         }
+        let name = format!("{what}-blocks.ut");
+        with_manifest(dir, &name, |manifest| {
+            let parts = manifest["parts"].as_array_mut().unwrap();
+            parts.last_mut().unwrap()["file"] = json!("raw.utb");
+        });
+        make(&dir.join(&name).join("raw.utb"));
+        refused_by_all(dir, &name, &[&name, "raw.utb"]);
         let plain = dir.join(what);
         make(&plain);
         refused_by_all(dir, what, &[what]);

@@ -10,6 +10,7 @@ mod perfetto;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::fd::IntoRawFd as _;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
@@ -89,11 +90,20 @@ fn buffered(file: File) -> Out {
     BufWriter::with_capacity(1 << 20, file)
 }
 
+/// Closes a file; some file systems say only then that they could not write it.
+fn close(file: File) -> io::Result<()> {
+    // SAFETY: nothing else has the descriptor.
+    match unsafe { libc::close(file.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// An output format, which receives the rows as a stream.
 trait Sink {
     fn begin(&mut self, trace: &Trace) -> io::Result<()>;
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()>;
-    fn end(&mut self) -> io::Result<()>;
+    fn end(self) -> io::Result<()>;
 }
 
 /// Number of rows of a trace, at least 1: progress is a share of it.
@@ -146,13 +156,36 @@ fn write_csv(
     file.write_all(csv::HEADER).map_err(failed())?;
     let mut rows = 0u64;
     let work = |batch: RecordBatch| Ok((csv::lines(&batch, &time, &names), batch.num_rows()));
-    in_order(trace.batches(), work, |(lines, of_batch)| {
+    in_order(slices(trace.batches()), work, |(lines, of_batch)| {
         file.write_all(&lines).map_err(failed())?;
         rows += of_batch as u64;
         progress(rows as f64 / total);
         Ok(())
     })?;
+    close(file).map_err(failed())?;
     Ok(rows)
+}
+
+/// Cuts batches: with a long name, lines are a hundred times as long as rows.
+fn slices(
+    mut batches: impl Iterator<Item = Result<RecordBatch, TraceError>>,
+) -> impl Iterator<Item = Result<RecordBatch, TraceError>> {
+    const MOST_ROWS: usize = 4096;
+    let mut rest: Option<RecordBatch> = None;
+    std::iter::from_fn(move || {
+        let batch = match rest.take() {
+            Some(rest) => rest,
+            None => match batches.next()? {
+                Ok(batch) => batch,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        let rows = batch.num_rows();
+        if rows > MOST_ROWS {
+            rest = Some(batch.slice(MOST_ROWS, rows - MOST_ROWS));
+        }
+        Some(Ok(batch.slice(0, rows.min(MOST_ROWS))))
+    })
 }
 
 /// One event, decoded.

@@ -1,8 +1,9 @@
-//! The beta distribution, and by it the tails of the binomial and of Fisher's F, within 1e-10.
+//! The beta distribution, and by it Student's t and the tails of the binomial and of Fisher's F. Probabilities are
+//! within 1e-10 of the true ones.
 //!
 //! `statrs` 0.19 is not used for these: its continued fraction ends after 140 terms, so that
 //! binomial probabilities of 10^8 events exceed 1, and its inversion does not end for many pairs of
-//! counts (309 of 4 005 489).
+//! counts, such as 309 of 4 005 489.
 
 use core::f64::consts::TAU;
 
@@ -15,6 +16,9 @@ const MOST_STEPS: u32 = 200;
 
 /// Probability that a beta variable of these shapes, both above 0, lies below `x`.
 pub(crate) fn cdf(a: f64, b: f64, x: f64) -> f64 {
+    if (a + b + x).is_nan() {
+        return f64::NAN;
+    }
     if x <= 0.0 {
         return 0.0;
     }
@@ -30,6 +34,9 @@ pub(crate) fn cdf(a: f64, b: f64, x: f64) -> f64 {
 
 /// The value below which a beta variable of these shapes lies with probability `p`.
 pub(crate) fn quantile(a: f64, b: f64, p: f64) -> f64 {
+    if (a + b + p).is_nan() {
+        return f64::NAN;
+    }
     if p <= 0.0 {
         return 0.0;
     }
@@ -62,19 +69,27 @@ pub(crate) fn quantile(a: f64, b: f64, p: f64) -> f64 {
 
 /// Probability of at most `k` of `n` independent events, each with probability `p`.
 pub(crate) fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
+    let (above, up_to) = ((n.saturating_sub(k)) as f64, k as f64 + 1.0);
     match k < n {
-        true => cdf((n - k) as f64, k as f64 + 1.0, 1.0 - p),
+        // Not 1 - p, which has lost digits of a small p.
+        true if p < 0.5 => 1.0 - cdf(up_to, above, p),
+        true => cdf(above, up_to, 1.0 - p),
         false => 1.0,
     }
 }
 
+/// The value that Student's t of these degrees of freedom stays below with probability `p`.
+pub(crate) fn student_quantile(degrees: f64, p: f64) -> f64 {
+    // t^2 / (degrees + t^2) is a beta variable.
+    let share = quantile(0.5, degrees / 2.0, (2.0 * p - 1.0).abs());
+    let size = (degrees * share / (1.0 - share)).sqrt();
+    if p < 0.5 { -size } else { size }
+}
+
 /// Probability that Fisher's F of these degrees of freedom, both above 0, exceeds `f`.
-pub(crate) fn fisher_beyond(f: f64, upper: f64, lower: f64) -> f64 {
-    cdf(
-        lower / 2.0,
-        upper / 2.0,
-        lower / (lower + upper * f.max(0.0)),
-    )
+pub(crate) fn fisher_sf(f: f64, numerator: f64, denominator: f64) -> f64 {
+    let x = denominator / (denominator + numerator * f.max(0.0));
+    cdf(denominator / 2.0, numerator / 2.0, x)
 }
 
 /// The density at `x` times `x (1 - x)`.
@@ -110,7 +125,7 @@ fn deviance(x: f64, mean: f64) -> f64 {
     // ln(x / mean) = 2 artanh(v).
     let mut sum = (x - mean) * v;
     let mut power = 2.0 * x * v;
-    for odd in (3..).step_by(2) {
+    for odd in (3..1000).step_by(2) {
         power *= v * v;
         let next = sum + power / f64::from(odd);
         if next == sum {

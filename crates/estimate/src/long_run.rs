@@ -1,5 +1,6 @@
 //! The uncertainty of the mean of a correlated series.
 
+use crate::beta;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// Maximum number of batches for an interval: few enough to be long, enough for Student's t.
@@ -156,9 +157,7 @@ pub(crate) fn student(level: f64, degrees: f64) -> f64 {
     if degrees >= 1e6 {
         return normal(level);
     }
-    StudentsT::new(0.0, 1.0, degrees)
-        .expect("degrees of freedom are positive")
-        .inverse_cdf(0.5 + level / 2.0)
+    beta::student_quantile(degrees, 0.5 + level / 2.0)
 }
 
 /// Returns the probability that Student's t with these degrees of freedom exceeds `t`.

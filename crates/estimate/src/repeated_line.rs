@@ -147,7 +147,7 @@ fn lack_of_fit(points: &[(f64, Vec<f64>)], fits: &[(f64, f64)]) -> Option<LackOf
         return None;
     }
     Some(LackOfFit {
-        p: beta::fisher_beyond(f.min(f64::MAX), free, within),
+        p: beta::fisher_sf(f.min(f64::MAX), free, within),
         worst_x,
         worst_share,
     })

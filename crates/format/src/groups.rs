@@ -10,13 +10,13 @@ const MOST: u64 = 64;
 pub struct Group {
     /// Row groups: the index of the part in the manifest, and the index in its file.
     pub row_groups: Vec<(usize, usize)>,
-    /// Number of rows in them.
+    /// Number of rows in them; of raw blocks, of records, which are at least as many.
     pub rows: u64,
     /// Whether the rows of each ring lie together.
     pub by_ring: bool,
 }
 
-/// Smallest and largest ring of a row group, where known, and its rows.
+/// Smallest and largest ring of a row group, where known, and its rows (or records).
 pub type RowGroup = (Option<(i32, i32)>, u64);
 
 /// Divides a trace into shards, given for each part whether it is in order, and its row groups.

@@ -27,7 +27,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub enum State {
     /// A collector is (or was, if it died) writing raw segments.
     Recording,
-    /// All events are in the files of [`Manifest::parts`].
+    /// All events are in the files of `parts`.
     Complete,
 }
 
@@ -368,8 +368,8 @@ pub struct Sampled {
 /// One file of events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// File name inside the trace directory. The file is of Parquet, or of raw blocks if its name
-    /// ends in `.utb`.
+    /// File name inside the trace directory. The file is Parquet, or consists of raw blocks if its
+    /// name ends in `.utb`.
     pub file: String,
     /// Rows in it.
     pub rows: u64,
@@ -385,9 +385,9 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether the file is of raw blocks ([`crate::block`]).
+    /// Whether the file consists of raw blocks ([`crate::block`]).
     #[must_use]
-    pub fn is_of_blocks(&self) -> bool {
+    pub fn has_raw_blocks(&self) -> bool {
         self.file.ends_with(".utb")
     }
 }

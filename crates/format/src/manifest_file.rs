@@ -172,6 +172,9 @@ fn check_parts(manifest: &Manifest) -> Result<(), String> {
             parts.len()
         ));
     }
+    if parts.iter().filter(|part| part.has_raw_blocks()).count() > 1 {
+        return Err("parts: a second file of raw blocks; restore it from a copy".to_owned());
+    }
     let mut files = HashSet::new();
     for (place, part) in parts.iter().enumerate() {
         let file = part.file.as_str();

@@ -20,6 +20,9 @@ const GROUP_ROWS: usize = 1 << 19;
 /// From this number of rows on, a row group ends where a ring ends. So small rings share a row
 /// group, and a large ring starts one.
 const ENOUGH_ROWS: usize = 1 << 16;
+/// A row group ends at this size, whatever blocks say of their records: no collector writes more than
+/// 9 MB for the most rows.
+const MOST_GROUP_BYTES: usize = 32 << 20;
 /// Most blocks sorted at a time, 32 bytes each. A larger file is sorted in parts; then readers
 /// find the same ring in several places, and treat the whole as one shard.
 const MOST_BLOCKS: usize = 1 << 22;
@@ -176,14 +179,15 @@ impl RawGroups {
 
 /// The end of the row group that begins with the block `first`.
 fn end_of_group(positions: &[BlockPosition], first: usize) -> usize {
-    let mut rows = 0;
+    let (mut rows, mut bytes) = (0, 0);
     let mut end = first;
     while let Some(position) = positions.get(end) {
         let ring_ends = end > 0 && positions[end - 1].ring != position.ring;
-        if rows >= GROUP_ROWS || (rows >= ENOUGH_ROWS && ring_ends) {
+        if rows >= GROUP_ROWS || bytes >= MOST_GROUP_BYTES || (rows >= ENOUGH_ROWS && ring_ends) {
             break;
         }
         rows += position.records as usize;
+        bytes += position.bytes as usize;
         end += 1;
     }
     end
@@ -238,7 +242,7 @@ impl RawIndex {
             return Err(TraceError::damaged(
                 path,
                 format!(
-                    "{bytes} of its {} bytes are blocks of events (at most {MOST_BLOCKS} blocks); restore it from a copy",
+                    "only {bytes} of {} bytes are whole blocks, or there are more than {MOST_BLOCKS} blocks; restore it from a copy",
                     found.size
                 ),
             ));
@@ -282,6 +286,20 @@ impl RawIndex {
             &self.positions[self.groups[group].clone()],
             blocks,
         )
+    }
+
+    /// The file, opened again.
+    ///
+    /// # Errors
+    /// There is no room for another descriptor.
+    pub(crate) fn files(&self) -> Result<Vec<(PathBuf, File)>, TraceError> {
+        let again = |(path, file): &(PathBuf, File)| {
+            let file = file
+                .try_clone()
+                .map_err(TraceError::io(path, "cannot open"))?;
+            Ok((path.clone(), file))
+        };
+        self.files.iter().map(again).collect()
     }
 
     /// The file.

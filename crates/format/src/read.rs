@@ -57,6 +57,20 @@ impl Trace {
                 return Err(unfinished(dir, lives));
             }
         }
+        match Self::open_parts(dir, manifest.clone()) {
+            // Raw blocks may have become Parquet since the manifest was read.
+            Err(TraceError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound
+                    && read_manifest(dir)? != manifest =>
+            {
+                Self::open_parts(dir, read_manifest(dir)?)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens and checks the files of a complete trace.
+    fn open_parts(dir: &Path, manifest: Manifest) -> Result<Self, TraceError> {
         let mut trace = Self {
             dir: dir.to_owned(),
             manifest,
@@ -66,7 +80,7 @@ impl Trace {
             let path = trace.part_path(&part.file);
             // Before anything else: otherwise a changed byte in a column would not be noticed.
             part_file::check(&path, part)?;
-            let (index, rows) = match part.is_of_blocks() {
+            let (index, rows) = match part.has_raw_blocks() {
                 true => {
                     let index = RawIndex::open(&path)?;
                     // A record may be a row, or belong to one.
@@ -157,6 +171,18 @@ impl Trace {
     ) -> Result<(), TraceError> {
         let index = self.blocks[part].as_ref().expect("a part of raw blocks");
         index.read(group, blocks)
+    }
+
+    /// The files of raw blocks, as they were opened and checked.
+    ///
+    /// # Errors
+    /// There is no room for another descriptor.
+    pub fn raw_files(&self) -> Result<Vec<(PathBuf, File)>, TraceError> {
+        let mut files = Vec::new();
+        for index in self.blocks.iter().flatten() {
+            files.extend(index.files()?);
+        }
+        Ok(files)
     }
 
     /// The error of a row group of blocks that cannot be decoded.

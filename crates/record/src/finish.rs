@@ -1,7 +1,7 @@
-//! Finishes a trace whose recorder did not: it was killed, or the disk was full. Also turns the
-//! raw blocks that a large recording has into Parquet.
+//! Finishes a trace whose recorder did not: it was killed, or the disk was full. The events become
+//! Parquet, as do those of a complete trace that has raw blocks.
 //!
-//! **Method.** The raw blocks of the trace are sorted and stored as Parquet. If the session of
+//! **Method.** The trace is finalized ([`finalize`]), and its raw blocks are turned into Parquet. If the session of
 //! the recording still exists, and is the trace's own (by name, owner, inode and a secret in
 //! both), the rings are drained first, as far as they are undamaged. Then the session's directory
 //! is removed, and a program that still runs is recorded no more. A session that is not the
@@ -12,8 +12,10 @@
 use std::fs::File;
 use std::path::Path;
 
+use rustix::fs::FlockOperation;
 use undertick_clock::ClockId;
 use undertick_format::TraceError;
+use undertick_format::files::RAW_FILE;
 use undertick_format::identity::ClockIdentity;
 use undertick_format::manifest::{Exit, Manifest, Part};
 use undertick_format::read::{Trace, read_manifest};
@@ -22,6 +24,7 @@ use crate::accounts;
 use crate::damaged_session::Damaged;
 use crate::description::{flight, merge_names};
 use crate::finalize;
+use crate::output::write_manifest;
 use crate::recording_loop::{Ended, RecordingLoop};
 use crate::request::RecordingProgress;
 use crate::resume::{alive, attach_pages_to, clock_named, exclusive, unfinished};
@@ -36,12 +39,18 @@ use crate::trace_dir::TraceDir;
 /// the last case it can be tried again.
 pub fn finish(path: &Path, progress: &mut dyn FnMut(f64)) -> Result<Manifest, TraceError> {
     let trace = TraceDir::open(path)?;
-    if read_manifest(path)?.parts.iter().any(Part::is_of_blocks) {
+    if has_raw_blocks(&read_manifest(path)?) {
         return encode_blocks(&trace, progress);
     }
     let (mut manifest, lock) = unfinished(&trace)?;
     let warning = match session_identity::take(&trace, &manifest) {
-        Ok(dir) => return take_over(&trace, manifest, dir, lock, progress),
+        Ok(dir) => {
+            let manifest = take_over(&trace, manifest, dir, lock, progress)?;
+            return match has_raw_blocks(&manifest) {
+                true => encode_blocks(&trace, progress),
+                false => Ok(manifest),
+            };
+        }
         Err(NotTaken::Held) => return Err(NotTaken::Held.error(path)),
         Err(NotTaken::Over) => None,
         Err(NotTaken::Gone) => Some(
@@ -57,8 +66,15 @@ pub fn finish(path: &Path, progress: &mut dyn FnMut(f64)) -> Result<Manifest, Tr
     };
     manifest.warnings.extend(warning);
     from_blocks(&trace, &mut manifest, progress)?;
+    if has_raw_blocks(&manifest) {
+        finalize::encode(&trace, &mut manifest, progress)?;
+    }
     drop(lock);
     Ok(manifest)
+}
+
+fn has_raw_blocks(manifest: &Manifest) -> bool {
+    manifest.parts.iter().any(Part::has_raw_blocks)
 }
 
 /// Turns the raw blocks of a complete trace into Parquet, which other tools can read.
@@ -66,10 +82,32 @@ fn encode_blocks(trace: &TraceDir, progress: &mut dyn FnMut(f64)) -> Result<Mani
     let lock = exclusive(trace)?;
     // Another process may have done so before the lock was free; its checksums are checked.
     let mut manifest = Trace::open(trace.path())?.manifest;
-    if manifest.parts.iter().any(Part::is_of_blocks) {
+    if has_raw_blocks(&manifest) {
         finalize::encode(trace, &mut manifest, progress)?;
     }
     drop(lock);
+    Ok(manifest)
+}
+
+/// Changes the manifest of a complete trace, while no other process turns its raw blocks into
+/// Parquet; returns the new one.
+///
+/// # Errors
+/// There is no such trace, or the disk refuses.
+pub fn change_manifest(
+    path: &Path,
+    change: impl FnOnce(&mut Manifest),
+) -> Result<Manifest, TraceError> {
+    let trace = TraceDir::open(path)?;
+    let raw = trace.read_if_there(RAW_FILE)?;
+    if let Some(raw) = &raw {
+        // A file that was removed since then is locked by no process.
+        rustix::fs::flock(raw, FlockOperation::LockExclusive)
+            .map_err(|e| TraceError::io(path, "cannot lock")(e.into()))?;
+    }
+    let mut manifest = read_manifest(path)?;
+    change(&mut manifest);
+    write_manifest(&trace, &manifest)?;
     Ok(manifest)
 }
 

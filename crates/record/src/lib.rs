@@ -2,8 +2,8 @@
 //! counted?
 //!
 //! [`record::record`] starts the program in a [`session`], drains its rings
-//! ([`collector`]) into raw blocks ([`undertick_format::block`]), and turns these into Parquet
-//! ([`finalize`]) when the program has ended. [`undertick_format::read::Trace`] opens the result.
+//! ([`collector`]) into raw blocks ([`undertick_format::block`]), which become Parquet or
+//! are checked and stay ([`finalize`]) when the program has ended. [`undertick_format::read::Trace`] opens the result.
 //!
 //! Invariants: nothing in shared memory is believed without a check; only files that are certainly
 //! the recorder's own are removed.

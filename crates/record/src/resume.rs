@@ -118,7 +118,7 @@ pub(crate) fn unfinished(trace: &TraceDir) -> Result<(Manifest, File), TraceErro
     let name = path.display();
     let over = || {
         TraceError::Usage(format!(
-            "{name}: recorded to its end and finished: there is nothing to go on with; open it, as in `undertick report {name}`"
+            "{name}: finished, and its events are Parquet: there is nothing to go on with; open it, as in `undertick report {name}`"
         ))
     };
     if read_manifest(path)?.state == State::Complete {
@@ -144,7 +144,7 @@ pub(crate) fn exclusive(trace: &TraceDir) -> Result<File, TraceError> {
     match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(lock),
         Err(_) => Err(TraceError::Recording(format!(
-            "{}: its recorder lives, or another process is just finishing it; wait for the end",
+            "{}: its recorder is still running, or another process is finishing it; wait until that ends",
             trace.path().display()
         ))),
     }
@@ -163,7 +163,7 @@ impl NotTaken {
                 "{name}: its rings are gone (the machine was started anew, or another recorder came to the program); {finish}"
             )),
             Self::Held => TraceError::Recording(format!(
-                "{name}: its recorder lives, or another process is just finishing it; wait for the end"
+                "{name}: its recorder is still running, or another process is finishing it; wait until that ends"
             )),
             Self::Copy { original, held } => TraceError::Usage(format!(
                 "{name}: a copy of {}, {}; {finish} of the copy",

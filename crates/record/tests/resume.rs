@@ -350,11 +350,14 @@ fn finishing_keeps_what_was_left_and_what_is_refused() {
         error
     };
     assert!(matches!(
-        refused("its recorder lives"),
+        refused("its recorder is still running"),
         TraceError::Recording(_)
     ));
     let finished = finish(&trace, &mut |_| {}).unwrap_err().to_string();
-    assert!(finished.contains("its recorder lives"), "{finished}");
+    assert!(
+        finished.contains("its recorder is still running"),
+        "{finished}"
+    );
     recorder.kill();
     let before = cells.written(2);
     std::thread::sleep(Duration::from_millis(50));

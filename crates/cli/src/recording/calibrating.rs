@@ -6,8 +6,8 @@ use undertick_calibrate::calibration::kept::Kept;
 use undertick_calibrate::calibration::{self, Look};
 use undertick_clock::{Choice, facts};
 use undertick_format::manifest::{Calibration, Manifest};
+use undertick_record::finish::change_manifest;
 use undertick_record::kernel;
-use undertick_record::output::rewrite_manifest;
 
 use crate::Failure;
 use crate::progress::Progress;
@@ -52,7 +52,13 @@ pub fn calibrate_again(
             manifest.calibration = Some(calibration::before_and_after(&before, &after));
         }
     }
-    Ok(rewrite_manifest(trace, manifest)?)
+    let (calibration, warnings) = (manifest.calibration.clone(), manifest.warnings.clone());
+    // What `--finish` has changed since stays.
+    *manifest = change_manifest(trace, |now| {
+        now.calibration = calibration;
+        now.warnings = warnings;
+    })?;
+    Ok(())
 }
 
 /// Returns whether the earlier costs hold. If the checks contradict them, everything is measured

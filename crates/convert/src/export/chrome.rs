@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use undertick_format::read::Trace;
 use undertick_format::schema::Kind;
 
-use super::{Names, Nesting, Out, Row, Sink};
+use super::{Names, Nesting, Out, Row, Sink, close};
 
 pub struct Chrome {
     out: Out,
@@ -88,8 +88,8 @@ impl Sink for Chrome {
         }
     }
 
-    fn end(&mut self) -> io::Result<()> {
+    fn end(mut self) -> io::Result<()> {
         self.out.write_all(b"\n]}\n")?;
-        self.out.flush()
+        close(self.out.into_inner()?)
     }
 }

@@ -1,14 +1,17 @@
 //! Work on several CPUs whose results are needed in order.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Most jobs in work at a time: bounds memory on a machine with many CPUs.
+const MOST_WORKERS: usize = 8;
 
 /// A job, and where its result goes.
 type Order<J, R, E> = (J, SyncSender<Result<R, E>>);
 
 /// Passes jobs through `work` on all CPUs that this process may use, and their results to `take`,
-/// on this thread, in the order of the jobs. Another thread makes the jobs. At most some jobs for
-/// each CPU are in work or done and not taken, which bounds memory.
+/// on this thread, in the order of the jobs. Another thread makes the jobs. At most two jobs for
+/// each CPU, and two more, have a result that was not taken: this bounds memory.
 ///
 /// # Errors
 /// The first error of a job, of `work` or of `take`; nothing is taken after it.
@@ -17,13 +20,17 @@ pub(super) fn in_order<J: Send, R: Send, E: Send>(
     work: impl Fn(J) -> Result<R, E> + Sync,
     mut take: impl FnMut(R) -> Result<(), E>,
 ) -> Result<(), E> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = cpus.min(MOST_WORKERS);
     let (orders, queue) = sync_channel::<Order<J, R, E>>(workers);
     let (promises, results) = sync_channel::<Receiver<Result<R, E>>>(2 * workers);
-    let queue = Mutex::new(queue);
+    let work = &work;
     std::thread::scope(|scope| {
+        // Only the workers have it: if all of them panic, no job waits for one.
+        let queue = Arc::new(Mutex::new(queue));
         for _ in 0..workers {
-            scope.spawn(|| {
+            let queue = Arc::clone(&queue);
+            scope.spawn(move || {
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok((job, result)) = next else {
@@ -34,6 +41,7 @@ pub(super) fn in_order<J: Send, R: Send, E: Send>(
                 }
             });
         }
+        drop(queue);
         scope.spawn(move || {
             for job in jobs {
                 let (result, promise) = sync_channel(1);
@@ -42,7 +50,9 @@ pub(super) fn in_order<J: Send, R: Send, E: Send>(
                 }
                 match job {
                     Ok(job) => {
-                        let _ = orders.send((job, result));
+                        if orders.send((job, result)).is_err() {
+                            return;
+                        }
                     }
                     Err(error) => {
                         let _ = result.send(Err(error));

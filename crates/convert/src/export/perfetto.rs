@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use undertick_format::read::Trace;
 use undertick_format::schema::Kind;
 
-use super::{Names, Nesting, Out, Row, Sink};
+use super::{Names, Nesting, Out, Row, Sink, close};
 
 const SEQUENCE: u64 = 1;
 const CLEARED: u64 = 1;
@@ -30,14 +30,14 @@ pub struct Perfetto {
     /// Threads that are off their CPU.
     off: HashSet<i32>,
     interned: HashMap<String, u64>,
-    /// Identifiers of the last name of each event number below 256.
+    /// Cache of interned names: one entry for each event number modulo 256.
     recent: Vec<Option<Recent>>,
     /// Tracks of values, by process and event.
     counters: HashMap<(i32, i32), u64>,
     command: String,
     started: bool,
-    /// The ring of the last row, whose tracks are described.
-    described: Option<i32>,
+    /// The ring and the process of the last row, whose tracks are described.
+    described: Option<(i32, i32)>,
     /// Buffers of messages that are written.
     buffers: Buffers,
 }
@@ -123,10 +123,11 @@ impl Perfetto {
 
     /// Describes the tracks of a process and of a ring, at their first row.
     fn describe(&mut self, row: &Row, names: &Names) -> io::Result<()> {
-        if self.described == Some(row.ring) {
+        let of = Some((row.ring, row.pid));
+        if self.described == of {
             return Ok(());
         }
-        self.described = Some(row.ring);
+        self.described = of;
         self.describe_process(row.pid)?;
         if self.tracks.insert(row.ring) {
             let mut thread = Message::default();
@@ -283,8 +284,8 @@ impl Sink for Perfetto {
         }
     }
 
-    fn end(&mut self) -> io::Result<()> {
-        self.out.flush()
+    fn end(self) -> io::Result<()> {
+        close(self.out.into_inner()?)
     }
 }
 

@@ -7,7 +7,7 @@ fn near(found: f64, truth: f64, relative: f64) -> bool {
 /// Values of the incomplete beta integral with 40 digits (mpmath 1.3), and one by hand:
 /// 1 - 0.7^4 - 4 0.3 0.7^3.
 #[test]
-fn shares_below() {
+fn cdf_matches_mpmath() {
     for (a, b, x, truth) in [
         (2.0, 3.0, 0.3, 0.3483),
         (0.5, 0.5, 0.2, 0.295_167_235_300_866_55),
@@ -27,7 +27,7 @@ fn shares_below() {
 
 /// Values of another implementation (SciPy 1.17, Boost's).
 #[test]
-fn values_with_a_share_below() {
+fn quantiles_match_scipy() {
     for (a, b, p, truth) in [
         (1.0, 4e6, 0.975, 9.222_194_382_838_762e-7),
         (310.0, 4_005_180.0, 0.975, 8.624_273_536_992_159e-5),
@@ -45,9 +45,9 @@ fn values_with_a_share_below() {
     }
 }
 
-/// Every pair of shapes has a value, and it has the share below it.
+/// Each pair of shapes has a quantile, and the probability below it is the wanted one.
 #[test]
-fn each_quantile_ends() {
+fn every_quantile_terminates() {
     let sizes = || (0..=30).map(|i| 10f64.powf(f64::from(i) / 4.0 - 1.0).ceil());
     for (a, b) in sizes().flat_map(|a| sizes().map(move |b| (a, b))) {
         for p in [1e-6, 0.025, 0.5, 0.975] {
@@ -86,13 +86,41 @@ fn binomial_tails_are_sums() {
     }
 }
 
+/// SciPy 1.17; Cauchy's distribution by hand: tan(pi (p - 1/2)).
+#[test]
+fn students_quantiles() {
+    for (degrees, p, truth) in [
+        (1.0, 0.975, 12.706_204_736_174_694),
+        (1.0, 0.25, -1.0),
+        (4.0, 0.975, 2.776_445_105_197_793_4),
+        (23.5, 0.995, 2.802_018_366_362_082),
+        (825_434.0, 0.95, 1.644_855_472_975_343_5),
+        (1e9, 0.975, 1.959_963_986_912_325),
+    ] {
+        let found = student_quantile(degrees, p);
+        assert!(near(found, truth, 1e-8), "{degrees} {p}: {found}");
+    }
+    assert_eq!(student_quantile(7.0, 0.5), 0.0);
+}
+
+#[test]
+fn what_is_no_number_stays_none() {
+    for (a, b, x) in [
+        (f64::NAN, 1.0, 0.5),
+        (1.0, f64::NAN, 0.5),
+        (2.0, 2.0, f64::NAN),
+    ] {
+        assert!(cdf(a, b, x).is_nan() && quantile(a, b, x).is_nan());
+    }
+}
+
 /// Printed values (Pearson and Hartley, table 18): 5 % of F exceed these.
 #[test]
 fn fisher_as_printed() {
     for (upper, lower, f) in [(1.0, 10.0, 4.96), (5.0, 20.0, 2.71), (10.0, 120.0, 1.91)] {
-        let p = fisher_beyond(f, upper, lower);
+        let p = fisher_sf(f, upper, lower);
         assert!((p - 0.05).abs() < 2e-4, "{upper} {lower}: {p}");
     }
-    assert_eq!(fisher_beyond(f64::MAX, 3.0, 8.0), 0.0);
-    assert_eq!(fisher_beyond(-1.0, 3.0, 8.0), 1.0);
+    assert_eq!(fisher_sf(f64::MAX, 3.0, 8.0), 0.0);
+    assert_eq!(fisher_sf(-1.0, 3.0, 8.0), 1.0);
 }

@@ -1,8 +1,7 @@
 //! The usual distribution of a quantity in a fleet.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
 use super::FEWEST;
+use crate::beta;
 use crate::compare_estimates::two_sided;
 
 /// One machine's figure for a quantity, on the scale on which machines are compared (mostly the
@@ -215,7 +214,7 @@ fn tail_of(degrees: f64, outer: f64) -> f64 {
 /// Returns the deviation that the share `p` of deviations lies below.
 fn upper(degrees: f64, p: f64) -> f64 {
     let degrees = degrees.min(1e6);
-    StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |t| t.inverse_cdf(0.5 + p / 2.0))
+    beta::student_quantile(degrees, 0.5 + p / 2.0)
 }
 
 /// Returns the degrees that have this tail, by bisection.

@@ -2,6 +2,7 @@
 //! is wrong by only two readings, each uniform over a tick. So its error is triangular on (-d, d)
 //! over the whole run, and not normal.
 
+use crate::beta;
 use crate::long_run::student;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -72,7 +73,7 @@ fn cdf(z: f64, degrees: f64) -> f64 {
 
 fn quantile(p: f64, degrees: f64) -> f64 {
     if degrees < 1e6 {
-        StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |t| t.inverse_cdf(p))
+        beta::student_quantile(degrees, p)
     } else {
         Normal::standard().inverse_cdf(p)
     }

@@ -102,3 +102,58 @@ fn a_cut_file_ends_and_a_damaged_one_says_so() {
         assert!(groups.damaged, "{at}");
     }
 }
+
+/// An index has the pieces in their order, and can read them in any.
+#[test]
+fn an_index_reads_pieces_in_any_order() {
+    let mut blocks = vec![(5, 8192); 70];
+    blocks.extend([(6, 10), (7, 10)]);
+    blocks.extend([(4, 8192); 8]);
+    let (_dir, path) = file(&blocks);
+    let index = RawIndex::open(&path).unwrap();
+    let groups: Vec<RowGroup> = index.groups().collect();
+    assert_eq!(
+        groups,
+        [
+            (Some((4, 4)), 8 * 8192),
+            (Some((5, 5)), 64 * 8192),
+            (Some((5, 7)), 6 * 8192 + 20),
+        ]
+    );
+    let mut in_order = RawGroups::open(&path).unwrap();
+    let mut pieces = Vec::new();
+    let mut piece = Vec::new();
+    while in_order.next_group(&mut piece).unwrap() {
+        pieces.push(piece.clone());
+    }
+    for group in [2, 0, 1, 0] {
+        index.read(group, &mut piece).unwrap();
+        assert!(piece == pieces[group], "{group}");
+    }
+}
+
+/// Only a file of whole blocks has an index.
+#[test]
+fn an_index_is_of_whole_blocks_only() {
+    let (_dir, path) = file(&[(1, 100), (0, 100), (1, 100)]);
+    let whole = std::fs::read(&path).unwrap();
+    assert!(RawIndex::open(&path).is_ok());
+    let changed = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        bytes
+    };
+    for bytes in [
+        whole[..whole.len() - 1].to_vec(),
+        [&whole[..], &whole[..20]].concat(),
+        [&whole[..], b"x"].concat(),
+        changed(3),
+        changed(whole.len() / 2),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = RawIndex::open(&path).unwrap_err();
+        assert!(matches!(error, TraceError::Damaged { .. }), "{error}");
+    }
+    std::fs::write(&path, b"").unwrap();
+    assert_eq!(RawIndex::open(&path).unwrap().groups().count(), 0);
+}

@@ -13,9 +13,9 @@ use undertick_format::rows::Rows;
 
 use super::{Finalized, MOST_GROUPS};
 
-/// Counts the rows of raw blocks; `None` if they cannot stay: there are damaged ones, more than
-/// are sorted at once, or events with impossible times, which Parquet leaves out. `progress`
-/// receives the share done, 0 to 1.
+/// Counts the rows of raw blocks; `None` if they must be encoded: a block is damaged, there are more
+/// blocks than are sorted at once, or an event has an impossible time, which encoding drops.
+/// `progress` receives the share done, 0 to 1.
 pub(super) fn check_blocks(
     raw: Vec<(PathBuf, File)>,
     possible: &RangeInclusive<i64>,
@@ -85,3 +85,6 @@ fn check_group(mut blocks: &[u8], possible: &RangeInclusive<i64>) -> Option<Fina
     }
     Some(found)
 }
+
+#[cfg(test)]
+mod tests;

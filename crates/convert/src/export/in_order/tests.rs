@@ -21,7 +21,7 @@ fn results_come_in_order() {
 }
 
 #[test]
-fn the_first_error_ends_it() {
+fn the_first_error_stops_all_jobs() {
     let jobs = |bad: u32| (0..1000u32).map(move |job| if job == bad { Err(job) } else { Ok(job) });
     for (bad_job, bad_work, bad_take) in [(20, 9999, 9999), (9999, 30, 9999), (9999, 9999, 40)] {
         let mut taken = 0;
@@ -41,9 +41,9 @@ fn the_first_error_ends_it() {
     }
 }
 
-/// What is in work and not taken is bounded, however slow the end is.
+/// The number of jobs that are not taken is bounded, however slow `take` is.
 #[test]
-fn jobs_wait_for_the_end() {
+fn a_slow_consumer_bounds_the_jobs() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let made = AtomicUsize::new(0);
     let jobs = (0..300).map(|job| {
@@ -60,4 +60,16 @@ fn jobs_wait_for_the_end() {
     })
     .unwrap();
     assert_eq!(taken, 300);
+}
+
+/// A panic in every worker ends it, and is passed on.
+#[test]
+#[should_panic(expected = "scoped thread panicked")]
+fn a_panic_is_passed_on() {
+    let jobs = (0..1000u32).map(Ok::<_, ()>);
+    let _ = in_order(
+        jobs,
+        |_| -> Result<u32, ()> { panic!("in work") },
+        |_| Ok(()),
+    );
 }

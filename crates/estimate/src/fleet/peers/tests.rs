@@ -1,3 +1,5 @@
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
 use super::*;
 
 /// Quantiles of a t distribution at the middles of n equal shares: the sample that is most like
