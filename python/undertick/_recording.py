@@ -119,6 +119,7 @@ def record(
     sample: Sequence[str] = (),
     perturbation: str | None = None,
     events: str | os.PathLike[str] | None = None,
+    parquet: bool = False,
 ) -> Recording:
     """Records this process, its native parts and forked children inside a ``with`` block.
 
@@ -137,6 +138,8 @@ def record(
     options = ["--kernel", kernel, "--overflow", overflow]
     if not calibration:
         options.append("--no-calibration")
+    if parquet:
+        options.append("--parquet")
     for option, value in (
         ("--ring", ring),
         ("--budget", budget),

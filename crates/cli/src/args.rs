@@ -44,6 +44,7 @@ pub enum Command {
     Interference(crate::interference::Interference),
     Survey(crate::survey::Survey),
     Compare(crate::compare::Compare),
+    Bench(crate::bench::Bench),
     Sql(crate::sql::Sql),
     Reproduce(crate::reproduce::Reproduce),
     Schema(crate::schema::Schema),

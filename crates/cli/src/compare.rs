@@ -23,6 +23,8 @@ use crate::sizes;
 
 mod bench;
 
+pub use bench::Tool;
+
 /// Exit status if something is slower than --gate allows.
 const TOO_SLOW: u8 = 3;
 /// Default number of runs of each of two commands.

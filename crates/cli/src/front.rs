@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "reproduce",
         ],
     ),
-    ("Compare", &["compare", "estimate"]),
+    ("Compare", &["compare", "bench", "estimate"]),
     ("Convert and merge", &["export", "import", "sync", "merge"]),
     (
         "About the commands",

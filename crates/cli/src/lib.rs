@@ -22,6 +22,7 @@ macro_rules! say {
 }
 
 mod args;
+mod bench;
 mod calibrate;
 mod clock;
 mod compare;
@@ -160,6 +161,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Survey(survey) => survey::run(&survey),
         Command::Compare(compare) => compare::run(&compare),
+        Command::Bench(what) => bench::run(&what),
         Command::Reproduce(what) => reproduce::run(&what),
         Command::ReproducePartner => reproduce::partner(),
         Command::ReproduceLoops => reproduce::loops(),

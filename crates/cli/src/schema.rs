@@ -37,7 +37,7 @@ struct Document {
     schema: fn() -> schemars::Schema,
 }
 
-const DOCUMENTS: [Document; 21] = [
+const DOCUMENTS: [Document; 22] = [
     of_type::<document::Report>(
         "report",
         "report, demo, run, primitives",
@@ -47,9 +47,10 @@ const DOCUMENTS: [Document; 21] = [
     of_type::<compare::Comparison>("compare", "compare", compare::SCHEMA_VERSION),
     of_type::<benchmarks::Benchmarks>(
         "benchmarks",
-        "(a process of compare --bench -o DIR)",
+        "(a process of compare --bench -o DIR, or of bench -o DIR)",
         benchmarks::SCHEMA_VERSION,
     ),
+    of_type::<benchmarks::BenchmarkRuns>("benchmark-runs", "bench", benchmarks::SCHEMA_VERSION),
     of_type::<doctor::Diagnosis>("doctor", "doctor", doctor::SCHEMA_VERSION),
     of_type::<report::audit::Audit>("clock", "clock", 1),
     of_type::<report::calibrate::Calibrate>("calibrate", "calibrate", 1),

@@ -56,5 +56,16 @@ pub fn parse_moment(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| "too long".to_owned())
 }
 
+/// Parses a share or a chance that is neither 0 nor 1, e.g. `0.01`.
+pub fn parse_fraction(text: &str) -> Result<f64, String> {
+    let fraction: f64 = text
+        .parse()
+        .map_err(|_| "a number, for example 0.01 for 1 %".to_owned())?;
+    match fraction > 0.0 && fraction < 1.0 {
+        true => Ok(fraction),
+        false => Err("a number between 0 and 1; 0.01 is 1 %".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -348,3 +348,89 @@ fn what_is_no_benchmark_program_is_refused() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output).1);
     assert_eq!(verdicts(&document(&output))[0].0, "elapsed");
 }
+
+impl Bench {
+    /// `undertick bench` of the program, which fails as `how` says.
+    fn measure(&self, arguments: &[&str], how: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_undertick"));
+        command
+            .current_dir(self.dir.path())
+            .args(["bench", "--for", "10m"])
+            .args(arguments)
+            .arg("--")
+            .arg(&self.program)
+            .args(["a", "1", how]);
+        command.output().unwrap()
+    }
+}
+
+/// Processes scatter by 1.7 %, so a mean is within 1 % after some 18 of them; its truth is known. What is
+/// kept of each process is one side of a comparison.
+#[test]
+fn one_program_until_its_means_are_known() {
+    let bench = Bench::new();
+    let output = bench.measure(&["--json", "-o", "kept"], "");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output).1);
+    let found = support::document("benchmark-runs", &output);
+    assert_eq!(
+        (&found["end"], &found["harness"]),
+        (&"decided".into(), &"google".into())
+    );
+    let runs = found["runs"].as_u64().unwrap();
+    assert!((8..=41).contains(&runs), "{runs}");
+    let benchmarks = found["benchmarks"].as_array().unwrap();
+    assert_eq!(benchmarks.len(), 6);
+    let mut held = 0;
+    for (at, of) in benchmarks.iter().enumerate() {
+        let truth = 100.0 * (at + 1) as f64;
+        let number = |name: &str| of["mean"][name].as_f64().unwrap();
+        let bound = |at: usize| of["mean"]["interval"][at].as_f64().unwrap();
+        let (lo, hi) = (bound(0), bound(1));
+        assert_eq!(of["name"], format!("BM_{}", at + 1));
+        assert!((hi - lo) / 2.0 <= 0.01 * number("value"), "{of}");
+        assert!((number("value") / truth - 1.0).abs() < 0.02, "{of}");
+        assert!(of["min_ns"].as_f64().unwrap() < number("value"), "{of}");
+        assert!(of["max_ns"].as_f64().unwrap() > number("value"), "{of}");
+        held += usize::from(lo <= truth && truth <= hi);
+    }
+    assert!(held >= 5, "{held} of 6 intervals hold the truth");
+    let kept = bench.dir.path().join("kept");
+    assert_eq!(std::fs::read_dir(&kept).unwrap().count() as u64, runs);
+    let kept = kept.to_str().unwrap();
+    let output = undertick(&["compare", kept, kept, "--json"]);
+    assert!(
+        verdicts(&document(&output))
+            .iter()
+            .all(|(_, verdict)| *verdict != "slower")
+    );
+    refused(
+        &bench.measure(&["-o", "kept"], ""),
+        2,
+        &["kept", "exists already"],
+    );
+}
+
+/// What fails is named and left out; limits end it; the table says what is not known.
+#[test]
+fn one_program_that_fails_in_part() {
+    let bench = Bench::new();
+    let output = bench.measure(&["--json", "--runs", "8"], "crash");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output).1);
+    let found = support::document("benchmark-runs", &output);
+    assert_eq!(found["end"], "rounds");
+    let names = found["benchmarks"].as_array().unwrap().iter();
+    let names: Vec<&str> = names.map(|of| of["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["BM_1", "BM_2", "BM_3", "BM_5", "BM_6"]);
+    assert_eq!(found["warnings"][0]["code"], "benchmark_failed");
+    let (_, text) = said(&bench.measure(&["--runs", "8", "--within", "0.001"], "say"));
+    for word in [
+        "BM_4 failed",
+        "no file",
+        "5 of 5 means are not known within 0.10 %",
+        "8 processes",
+    ] {
+        assert!(text.contains(word), "{word:?} is not in: {text}");
+    }
+    let (_, text) = said(&bench.measure(&["--runs", "8", "--only", "*_2"], ""));
+    assert!(text.contains("BM_2") && !text.contains("BM_3"), "{text}");
+}

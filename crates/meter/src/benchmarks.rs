@@ -9,6 +9,7 @@
 //!
 //! **Caveats.** What a tool leaves out, or adds to an iteration, is left out or added here.
 
+mod alone;
 mod criterion;
 mod go;
 mod google;
@@ -16,6 +17,7 @@ mod libtest;
 mod process;
 mod pytest;
 mod recognize;
+mod runner;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -25,8 +27,10 @@ use std::time::Duration;
 
 use undertick_report::benchmarks::{Benchmark, Harness};
 
+pub use alone::{Alone, AloneProgress, measure};
 use process::{Child, run};
 pub(crate) use recognize::found;
+pub(crate) use runner::{Round, Runner};
 
 /// Most benchmarks of a program.
 const MOST: usize = 16_384;

@@ -20,7 +20,6 @@ mod figures;
 mod gate;
 mod in_turn;
 mod input;
-mod only;
 mod reference;
 mod rounds;
 mod sets;

@@ -1,11 +1,14 @@
-//! The `benchmarks` document: measurements of a benchmark program in one round.
+//! The `benchmarks` document: measurements of a benchmark program in one round; and `benchmark-runs`, those
+//! of many.
+
+mod terminal;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use undertick_document::Must;
+use undertick_document::{Must, Warning};
 use undertick_units::{Estimate, Interval};
 
-use crate::compare::{Side, Source};
+use crate::compare::{SequentialEnd, Side, Source};
 use crate::survey::{Host, Metric};
 
 /// Version of the document this crate describes.
@@ -13,6 +16,11 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// Value of `kind` in such a document.
 pub const KIND: &str = "benchmarks";
+
+/// Value of `kind` in the document of many processes.
+pub const KIND_OF_RUNS: &str = "benchmark-runs";
+
+pub use terminal::render;
 
 /// The tool that a benchmark program was written for. Each has options for what to run and for how long,
 /// and a form of its measurements for other programs.
@@ -78,6 +86,48 @@ pub struct Benchmark {
     pub time_ns: f64,
     /// Number of iterations behind it.
     pub iterations: u64,
+}
+
+/// The benchmarks of a program over many processes, of which each gave one number of each benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchmarkRuns {
+    /// Version of the document.
+    pub schema_version: u32,
+    /// Always `benchmark-runs`.
+    pub kind: String,
+    /// The tool that the program was written for.
+    pub harness: Harness,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The machine.
+    pub host: Host,
+    /// Unix time of the first process' start, s.
+    pub begun_unix_s: f64,
+    /// Duration of all, s.
+    pub took_s: f64,
+    /// Number of processes, or, where each benchmark is run by itself, of rounds of them.
+    pub runs: u64,
+    /// Why it ended; `decided`: each mean is known well enough.
+    pub end: SequentialEnd,
+    /// A mean is known well enough when half of its interval is at most this share of it.
+    pub within: f64,
+    /// The benchmarks, in the order of the program.
+    pub benchmarks: Vec<BenchmarkRun>,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+}
+
+/// One benchmark over many processes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchmarkRun {
+    /// Its name, as the tool has it.
+    pub name: String,
+    /// Mean time of an iteration, ns, with its confidence interval from the scatter between processes.
+    pub mean: Estimate,
+    /// The smallest time of a process, ns.
+    pub min_ns: f64,
+    /// The largest time of a process, ns.
+    pub max_ns: f64,
 }
 
 impl Benchmarks {

@@ -41,13 +41,13 @@ pub struct Bench {
     #[arg(long, value_name = "TIME", value_parser = sizes::parse_time, default_value = "5m", requires = "bench")]
     timeout: Duration,
     /// Chance that any benchmark is called different if none differs
-    #[arg(long, value_name = "SHARE", value_parser = chance, default_value = "0.01", requires = "bench")]
+    #[arg(long, value_name = "SHARE", value_parser = sizes::parse_fraction, default_value = "0.01", requires = "bench")]
     false_alarms: f64,
 }
 
 /// A tool by a short name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Tool {
+pub enum Tool {
     /// Google Benchmark
     Google,
     /// Criterion.rs
@@ -63,7 +63,7 @@ enum Tool {
 }
 
 impl Tool {
-    const fn harness(self) -> Harness {
+    pub const fn harness(self) -> Harness {
         match self {
             Self::Google => Harness::Google,
             Self::Criterion => Harness::Criterion,
@@ -154,15 +154,4 @@ pub fn run(arguments: &Compare, options: Options) -> Result<u8, Failure> {
 /// Whether nothing is in a directory, or there is none.
 fn is_empty(dir: &Path) -> bool {
     !dir.exists() || std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// Parses a probability that is neither 0 nor 1.
-fn chance(text: &str) -> Result<f64, String> {
-    let chance: f64 = text
-        .parse()
-        .map_err(|_| "a chance is a number, for example 0.01 for 1 %".to_owned())?;
-    match chance > 0.0 && chance < 1.0 {
-        true => Ok(chance),
-        false => Err("a chance lies between 0 and 1; 0.01 is 1 %".to_owned()),
-    }
 }

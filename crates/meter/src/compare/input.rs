@@ -9,7 +9,8 @@ use undertick_format::run_set::{is_trace, run_name};
 use undertick_report::compare::{PathFigure, Side, Source, Subject};
 use undertick_report::survey::Metric;
 
-use super::{only, read, rounds};
+use super::{read, rounds};
+use crate::only;
 
 /// One of the two sides.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use undertick_document::Warning;
 use undertick_report::survey::Metric;
 
 use super::input::{Input, Run};
-use super::only;
+use crate::only;
 
 /// Maximum number of names that an error lists.
 const MOST_NAMED: usize = 8;

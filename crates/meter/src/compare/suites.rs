@@ -23,12 +23,12 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use undertick_estimate::Looks;
 use undertick_experiment::ExperimentError;
-use undertick_report::benchmarks::{Benchmark, Benchmarks, KIND, SCHEMA_VERSION};
+use undertick_report::benchmarks::{Benchmarks, KIND, SCHEMA_VERSION};
 use undertick_report::compare::{Comparison, SequentialEnd};
 
+use super::Options;
 use super::rounds::{Rounds, SIDES};
-use super::{Options, only};
-use crate::benchmarks::{How, Program, Silent, found, is_of};
+use crate::benchmarks::{How, Program, Round, found};
 use crate::survey::machine;
 use side::Side;
 
@@ -228,8 +228,8 @@ impl<'a> Comparing<'a> {
             side.open(kept.first.len())?;
         }
         for (at, side) in sides.iter_mut().enumerate() {
-            side.failed.clone_from(&kept.failed[at]);
-            side.remark.clone_from(&kept.remarks[at]);
+            side.runner.failed.clone_from(&kept.failed[at]);
+            side.runner.remark.clone_from(&kept.remarks[at]);
         }
         // So that the same command finds it, whenever this one ends.
         kept.write(&wanted.dir).map_err(ExperimentError::machine)?;
@@ -251,7 +251,7 @@ impl<'a> Comparing<'a> {
 
     /// Names of the benchmarks that failed on either side.
     fn failed(&self) -> HashSet<String> {
-        let failed = self.sides.iter().flat_map(|side| &side.failed);
+        let failed = self.sides.iter().flat_map(|side| &side.runner.failed);
         failed.map(|(name, _)| name.clone()).collect()
     }
 
@@ -267,42 +267,19 @@ impl<'a> Comparing<'a> {
     /// Runs each benchmark by itself from now on.
     fn run_each(&mut self) -> Result<(), ExperimentError> {
         for at in 0..self.sides.len() {
-            if self.sides[at].names.is_some() {
-                continue;
-            }
-            let how = self.how(None);
-            let side = &self.sides[at];
-            let mut names = match side.program.list(&how) {
-                Ok(names) => names,
-                Err(Silent::Stopped) => return Ok(()),
-                Err(Silent::Failed(why)) => return Err(side.error(&why)),
+            let how = How {
+                each: self.wanted.each,
+                only: None,
+                files: &self.files,
+                limit: self.wanted.limit,
+                stop: self.stop,
             };
-            if names.is_empty() {
-                return Err(side.error(
-                    "its benchmarks cannot be run one by one; choose them by the tool's own options, without --only",
-                ));
+            let chosen = self.sides[at].runner.choose(&how, &self.wanted.only);
+            if !chosen.map_err(|why| self.sides[at].error(&why))? {
+                return Ok(());
             }
-            names.retain(|name| {
-                let only = &self.wanted.only;
-                only.is_empty() || only.iter().any(|form| only::matches(form, name))
-            });
-            if names.is_empty() {
-                return Err(self.sides[at]
-                    .error("no benchmark has a name as --only gives; leave it out to see all"));
-            }
-            self.sides[at].names = Some(names);
         }
         Ok(())
-    }
-
-    fn how<'b>(&'b self, only: Option<&'b str>) -> How<'b> {
-        How {
-            each: self.wanted.each,
-            only,
-            files: &self.files,
-            limit: self.wanted.limit,
-            stop: self.stop,
-        }
     }
 
     /// One round; false if the user stopped it.
@@ -327,8 +304,8 @@ impl<'a> Comparing<'a> {
                 side.take(name.clone(), said);
             }
             self.kept.first.push(SIDES[first].to_owned());
-            self.kept.failed = self.sides.each_ref().map(|side| side.failed.clone());
-            self.kept.remarks = self.sides.each_ref().map(|side| side.remark.clone());
+            self.kept.failed = self.sides.each_ref().map(|side| side.runner.failed.clone());
+            self.kept.remarks = self.sides.each_ref().map(|side| side.runner.remark.clone());
             self.kept
                 .write(&self.wanted.dir)
                 .map_err(ExperimentError::machine)?;
@@ -344,73 +321,41 @@ impl<'a> Comparing<'a> {
     ) -> Result<Result<Benchmarks, Nothing>, ExperimentError> {
         let begun = Instant::now();
         let begun_unix_s = unix_s();
-        let side = &self.sides[at];
-        let (mut found, mut failed): (Vec<Benchmark>, Vec<(String, String)>) = Default::default();
-        let mut remark = None;
-        match &side.names {
-            None => match side.program.run(&self.how(None)) {
-                Ok(said) => {
-                    remark = said.remark;
-                    (found, failed) = (said.benchmarks, said.failed);
-                }
-                Err(Silent::Stopped) => return Ok(Err(Nothing::Stopped)),
-                Err(Silent::Failed(why)) => {
-                    return match side.program.list(&self.how(None)) {
-                        Ok(names) if !names.is_empty() => Ok(Err(Nothing::Again)),
-                        Err(Silent::Stopped) => Ok(Err(Nothing::Stopped)),
-                        _ => Err(side.error(&why)),
-                    };
-                }
-            },
-            Some(names) => {
-                for name in names {
-                    match side.program.run(&self.how(Some(name))) {
-                        Ok(said) => {
-                            found.extend(said.benchmarks);
-                            failed.extend(said.failed);
-                        }
-                        Err(Silent::Stopped) => return Ok(Err(Nothing::Stopped)),
-                        Err(Silent::Failed(why)) => failed.push((name.clone(), why)),
-                    }
-                }
-            }
-        }
-        if found.is_empty() {
-            let why = failed
-                .first()
-                .map_or("it has no benchmarks".to_owned(), |(name, why)| {
-                    format!("no benchmark runs; {name}: {why}")
-                });
-            return Err(side.error(&why));
-        }
+        let how = How {
+            each: self.wanted.each,
+            only: None,
+            files: &self.files,
+            limit: self.wanted.limit,
+            stop: self.stop,
+        };
         let side = &mut self.sides[at];
-        let remark = remark.map(|how| format!("{} {how}; its measurements are used", side.which));
-        if let Some(text) = remark.filter(|_| side.remark.is_none()) {
+        let (found, failed, remark) = match side.runner.round(&how) {
+            Ok(Round::Measured {
+                benchmarks,
+                failed,
+                remark,
+            }) => (benchmarks, failed, remark),
+            Ok(Round::Stopped) => return Ok(Err(Nothing::Stopped)),
+            Ok(Round::Again) => return Ok(Err(Nothing::Again)),
+            Err(why) => return Err(side.error(&why)),
+        };
+        if let Some(how) = remark {
+            let text = format!("{} {how}; its measurements are used", side.which);
             progress(SuitesProgress::Remark(text.clone()));
-            side.remark = Some(text);
+            side.runner.remark = Some(text);
         }
         for (name, why) in failed {
-            if !side.failed.iter().any(|(other, _)| *other == name) {
-                progress(SuitesProgress::Failed(
-                    side.which,
-                    name.clone(),
-                    why.clone(),
-                ));
-                side.failed.push((name, why));
-            }
+            progress(SuitesProgress::Failed(side.which, name, why));
         }
         let failed = self.failed();
         for side in &mut self.sides {
-            let harness = side.program.harness;
-            if let Some(names) = &mut side.names {
-                names.retain(|name| !failed.iter().any(|failed| is_of(harness, name, failed)));
-            }
+            side.runner.leave_out(failed.iter());
         }
         let side = &self.sides[at];
         Ok(Ok(Benchmarks {
             schema_version: SCHEMA_VERSION,
             kind: KIND.to_owned(),
-            harness: side.program.harness,
+            harness: side.runner.program.harness,
             command: self.kept.commands[at].clone(),
             host: machine(),
             begun_unix_s,

@@ -91,3 +91,21 @@ fn what_was_made_is_read_again() {
     assert_eq!(error.exit_status(), 2);
     assert!(Trace::open(&trace).is_ok());
 }
+
+/// A change of a manifest does not undo what another process has changed since it was read.
+#[test]
+fn a_manifest_is_changed_as_it_is_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("made.ut");
+    write(&trace, description(), &[ring(11, 5)], &mut |_| {}).unwrap();
+    let add = |text: &str| {
+        let text = text.to_owned();
+        crate::finish::change_manifest(&trace, |manifest| manifest.warnings.push(text)).unwrap()
+    };
+    add("first");
+    assert_eq!(add("second").warnings, ["first", "second"]);
+    assert_eq!(
+        Trace::open(&trace).unwrap().manifest.warnings,
+        ["first", "second"]
+    );
+}

@@ -144,14 +144,14 @@ impl Comparing<'_> {
             text: text.clone(),
         }));
         for side in &self.sides {
-            let failed = side.failed.iter().map(|(name, why)| Warning {
+            let failed = side.runner.failed.iter().map(|(name, why)| Warning {
                 code: "benchmark_failed".to_owned(),
                 text: format!("{} of {} failed: {why}", name, side.which),
             });
             found.warnings.extend(failed);
             found
                 .warnings
-                .extend(side.remark.iter().map(|text| Warning {
+                .extend(side.runner.remark.iter().map(|text| Warning {
                     code: "benchmark_status".to_owned(),
                     text: text.clone(),
                 }));

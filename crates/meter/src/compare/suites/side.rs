@@ -9,18 +9,13 @@ use undertick_report::compare::{self, Source};
 
 use super::super::input::{Input, Run, Runs};
 use super::super::read;
-use crate::benchmarks::{Program, is_of};
+use crate::benchmarks::{Program, Runner, is_of};
 
 /// One of the two programs.
 pub(super) struct Side<'a> {
-    pub(super) program: &'a Program,
+    pub(super) runner: Runner<'a>,
     pub(super) which: &'static str,
     dir: PathBuf,
-    /// The benchmarks, where each is run by itself.
-    pub(super) names: Option<Vec<String>>,
-    pub(super) failed: Vec<(String, String)>,
-    /// The program failed after it had measured.
-    pub(super) remark: Option<String>,
     pub(super) runs: Vec<Run>,
     about: Option<Source>,
 }
@@ -28,12 +23,9 @@ pub(super) struct Side<'a> {
 impl<'a> Side<'a> {
     pub(super) const fn new(program: &'a Program, which: &'static str, dir: PathBuf) -> Self {
         Self {
-            program,
+            runner: Runner::new(program),
             which,
             dir,
-            names: None,
-            failed: Vec::new(),
-            remark: None,
             runs: Vec::new(),
             about: None,
         }
@@ -53,16 +45,13 @@ impl<'a> Side<'a> {
     }
 
     pub(super) fn error(&self, why: &str) -> ExperimentError {
-        let command = self
-            .program
-            .command
-            .first()
-            .map(|word| word.to_string_lossy());
+        let program = self.runner.program;
+        let command = program.command.first().map(|word| word.to_string_lossy());
         ExperimentError::input(format!(
             "{}, {} ({}): {why}",
             self.which,
             command.unwrap_or_default(),
-            self.program.harness.name()
+            program.harness.name()
         ))
     }
 
@@ -95,7 +84,7 @@ impl<'a> Side<'a> {
 
     /// Its rounds as one side of a comparison, without the benchmarks that failed on either side.
     pub(super) fn input(&self, failed: &HashSet<String>) -> Option<Input> {
-        let words: Vec<_> = (self.program.command.iter())
+        let words: Vec<_> = (self.runner.program.command.iter())
             .map(|word| word.to_string_lossy())
             .collect();
         Some(Input::Runs(Runs {
@@ -110,7 +99,7 @@ impl<'a> Side<'a> {
                     name: run.name.clone(),
                     metrics: (run.metrics.iter())
                         .filter(|metric| {
-                            let harness = self.program.harness;
+                            let harness = self.runner.program.harness;
                             !failed
                                 .iter()
                                 .any(|failed| is_of(harness, &metric.id, failed))
