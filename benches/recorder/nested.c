@@ -38,7 +38,7 @@ enum { OUTER = 1, INNER = 2 };
 #define END (void)0
 #endif
 
-#define NODES (1u << 21) /* 128 MiB: no cache of a CPU holds it, whoever else uses that */
+#define NODES (1u << 21) /* 128 MiB: more than the share of the last cache that other tenants leave */
 static struct { uint32_t next, unused[15]; } nodes[NODES];
 #define SLOTS (1u << 16)
 static uint64_t slots[SLOTS];

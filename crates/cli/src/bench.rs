@@ -26,11 +26,11 @@ const COLUMNS: usize = 110;
     after_help = "Examples:\n  \
     undertick bench ./build/bench_parser\n  \
     undertick bench --within 0.005 --for 5m target/release/deps/parser-1f2e3d4c\n  \
-    undertick bench -o monday ./bench; undertick bench -o tuesday ./bench; undertick compare monday tuesday\n\n\
+    undertick bench --only 'BM_sort*' -o figures ./bench   # the figures of each process in figures/\n\n\
     The program is unchanged, and is run again and again, as many processes as it takes until each mean is known\n\
     within --within, or until --for is over. Each process is one sample of each benchmark.\n\n\
     Whether a change made something faster: undertick compare --bench OLD NEW runs both in turn.\n\n\
-    Exit status: 0; 1 if it could not be measured or was stopped; 2 wrong usage or input."
+    Exit status: 0; 1 if it could not be measured; 130 if it was stopped; 2 wrong usage or input."
 )]
 pub struct Bench {
     /// The tool that the program was written for, if it is not recognized
@@ -101,7 +101,8 @@ pub fn run(arguments: &Bench) -> Result<u8, Failure> {
         benchmarks::render(&found, COLUMNS)
     })?;
     Ok(match found.end {
-        SequentialEnd::Interrupted | SequentialEnd::Failed => 1,
+        SequentialEnd::Interrupted => 130,
+        SequentialEnd::Failed => 1,
         SequentialEnd::Decided | SequentialEnd::Rounds | SequentialEnd::Time => 0,
     })
 }

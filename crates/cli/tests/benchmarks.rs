@@ -12,7 +12,7 @@ use support::{compile, refused, said, undertick};
 
 /// `program SIDE SLOWER [HOW]`: six benchmarks of 100 to 600 ns, of which the third takes SLOWER times as
 /// long. The n-th process of a side always says the same, a few per cent off, whoever runs first. HOW
-/// is how the fourth fails: `crash`, `hang`, `say` (the tool says so); or `slow`, which fails nothing; `late`:
+/// is how the fourth fails: `crash`, `hang`, `say` (the tool says so), `later` (it does in the fifth process); or `slow`, which fails nothing; `late`:
 /// from the sixth process on everything fails; or `other`: all have other names.
 const PROGRAM: &str = r#"
 #include <stdint.h>
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
         ns = 100.0 * i * (1.0 + 0.03 * (ns - 2.0)) * (i == 3 ? slower : 1.0);
         if (!is_first) fputc(',', file);
         is_first = 0;
-        if (i == 4 && strcmp(how, "say") == 0)
+        if (i == 4 && (strcmp(how, "say") == 0 || (strcmp(how, "later") == 0 && n == 5)))
             fprintf(file, "{\"name\":\"BM_4\",\"run_type\":\"iteration\",\"error_occurred\":true,\"error_message\":\"no file\"}");
         else
             fprintf(file, "{\"name\":\"%s_%d\",\"run_type\":\"iteration\",\"iterations\":9,\"real_time\":%.6f,\"time_unit\":\"ns\"}",
@@ -426,11 +426,24 @@ fn one_program_that_fails_in_part() {
     for word in [
         "BM_4 failed",
         "no file",
-        "5 of 5 means are not known within 0.10 %",
-        "8 processes",
+        "5 of 5 means not known within 0.10 %",
+        "8 rounds",
     ] {
         assert!(text.contains(word), "{word:?} is not in: {text}");
     }
     let (_, text) = said(&bench.measure(&["--runs", "8", "--only", "*_2"], ""));
     assert!(text.contains("BM_2") && !text.contains("BM_3"), "{text}");
+}
+
+/// A benchmark that failed after it was measured is in no result.
+#[test]
+fn one_program_that_fails_later() {
+    let bench = Bench::new();
+    let output = bench.measure(&["--json", "--runs", "12"], "later");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output).1);
+    let found = support::document("benchmark-runs", &output);
+    let names = found["benchmarks"].as_array().unwrap().iter();
+    let names: Vec<&str> = names.map(|of| of["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["BM_1", "BM_2", "BM_3", "BM_5", "BM_6"]);
+    assert_eq!(found["runs"], 12);
 }

@@ -11,7 +11,7 @@ use statrs::function::gamma::ln_gamma;
 
 /// Most terms of the continued fraction; shapes of 10^9 need some 10^5.
 const MOST_TERMS: u32 = 1_000_000;
-/// Most steps of the inversion. Newton's method takes about 6; each other step halves the bracket.
+/// Most steps of the inversion, of which few are needed.
 const MOST_STEPS: u32 = 200;
 
 /// Probability that a beta variable of these shapes, both above 0, lies below `x`.
@@ -81,8 +81,19 @@ pub(crate) fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
 /// The value that Student's t of these degrees of freedom stays below with probability `p`.
 pub(crate) fn student_quantile(degrees: f64, p: f64) -> f64 {
     // t^2 / (degrees + t^2) is a beta variable.
-    let share = quantile(0.5, degrees / 2.0, (2.0 * p - 1.0).abs());
-    let size = (degrees * share / (1.0 - share)).sqrt();
+    let beyond = 2.0 * p.min(1.0 - p);
+    let size = match degrees < 100.0 {
+        // Far out the share is so near to 1 that what is missing has more digits.
+        true => {
+            let rest = quantile(degrees / 2.0, 0.5, beyond);
+            degrees * (1.0 - rest) / rest
+        }
+        false => {
+            let share = quantile(0.5, degrees / 2.0, 1.0 - beyond);
+            degrees * share / (1.0 - share)
+        }
+    }
+    .sqrt();
     if p < 0.5 { -size } else { size }
 }
 

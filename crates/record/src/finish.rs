@@ -11,8 +11,10 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use undertick_clock::ClockId;
 use undertick_format::TraceError;
 use undertick_format::files::RAW_FILE;
@@ -46,10 +48,11 @@ pub fn finish(path: &Path, progress: &mut dyn FnMut(f64)) -> Result<Manifest, Tr
     let warning = match session_identity::take(&trace, &manifest) {
         Ok(dir) => {
             let manifest = take_over(&trace, manifest, dir, lock, progress)?;
-            return match has_raw_blocks(&manifest) {
-                true => encode_blocks(&trace, progress),
-                false => Ok(manifest),
-            };
+            return Ok(match has_raw_blocks(&manifest) {
+                true => encode_blocks(&trace, progress)
+                    .unwrap_or_else(|error| with_raw_blocks(manifest, &error)),
+                false => manifest,
+            });
         }
         Err(NotTaken::Held) => return Err(NotTaken::Held.error(path)),
         Err(NotTaken::Over) => None,
@@ -67,10 +70,22 @@ pub fn finish(path: &Path, progress: &mut dyn FnMut(f64)) -> Result<Manifest, Tr
     manifest.warnings.extend(warning);
     from_blocks(&trace, &mut manifest, progress)?;
     if has_raw_blocks(&manifest) {
-        finalize::encode(&trace, &mut manifest, progress)?;
+        let before = manifest.clone();
+        if let Err(error) = finalize::encode(&trace, &mut manifest, progress) {
+            manifest = with_raw_blocks(before, &error);
+        }
     }
     drop(lock);
     Ok(manifest)
+}
+
+/// The manifest of a trace that is complete, but could not be stored as Parquet.
+fn with_raw_blocks(manifest: Manifest, error: &TraceError) -> Manifest {
+    let mut manifest = manifest;
+    manifest.warnings.push(format!(
+        "the trace is complete with raw blocks, which could not be turned into Parquet: {error}"
+    ));
+    manifest
 }
 
 fn has_raw_blocks(manifest: &Manifest) -> bool {
@@ -90,26 +105,38 @@ fn encode_blocks(trace: &TraceDir, progress: &mut dyn FnMut(f64)) -> Result<Mani
 }
 
 /// Changes the manifest of a complete trace, while no other process turns its raw blocks into
-/// Parquet; returns the new one.
+/// Parquet; returns the new one. Where the file system has no locks it is changed without one.
 ///
 /// # Errors
-/// There is no such trace, or the disk refuses.
+/// Another process has the lock for longer than some seconds, there is no such trace, or the disk
+/// refuses.
 pub fn change_manifest(
     path: &Path,
     change: impl FnOnce(&mut Manifest),
 ) -> Result<Manifest, TraceError> {
     let trace = TraceDir::open(path)?;
     let raw = trace.read_if_there(RAW_FILE)?;
-    if let Some(raw) = &raw {
-        // A file that was removed since then is locked by no process.
-        rustix::fs::flock(raw, FlockOperation::LockExclusive)
-            .map_err(|e| TraceError::io(path, "cannot lock")(e.into()))?;
+    let begun = Instant::now();
+    while let Some(raw) = &raw
+        && rustix::fs::flock(raw, FlockOperation::NonBlockingLockExclusive)
+            == Err(Errno::WOULDBLOCK)
+    {
+        if begun.elapsed() > LONGEST_LOCK {
+            return Err(TraceError::Recording(format!(
+                "{}: another process has locked its raw blocks",
+                path.display()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
     let mut manifest = read_manifest(path)?;
     change(&mut manifest);
     write_manifest(&trace, &manifest)?;
     Ok(manifest)
 }
+
+/// How long another process may hold the lock: to turn 10^8 events into Parquet takes 3 s.
+const LONGEST_LOCK: Duration = Duration::from_secs(30);
 
 /// Drains the rings of a session that was taken over, and ends it.
 fn take_over(

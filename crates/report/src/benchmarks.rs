@@ -105,7 +105,7 @@ pub struct BenchmarkRuns {
     pub begun_unix_s: f64,
     /// Duration of all, s.
     pub took_s: f64,
-    /// Number of processes, or, where each benchmark is run by itself, of rounds of them.
+    /// Number of rounds: a process, or, where each benchmark is run by itself, one for each of them.
     pub runs: u64,
     /// Why it ended; `decided`: each mean is known well enough.
     pub end: SequentialEnd,

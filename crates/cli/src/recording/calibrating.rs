@@ -5,6 +5,7 @@ use std::path::Path;
 use undertick_calibrate::calibration::kept::Kept;
 use undertick_calibrate::calibration::{self, Look};
 use undertick_clock::{Choice, facts};
+use undertick_format::TraceError;
 use undertick_format::manifest::{Calibration, Manifest};
 use undertick_record::finish::change_manifest;
 use undertick_record::kernel;
@@ -26,6 +27,7 @@ pub fn calibrate_again(
     let Some(before) = manifest.calibration.clone().filter(|_| is_used) else {
         return Ok(());
     };
+    let known = manifest.warnings.len();
     // The kernel option as given, whatever was available: the stored cost is found by it.
     let kernel = match manifest.kernel {
         Some(_) => kernel::Wanted::Auto,
@@ -52,12 +54,23 @@ pub fn calibrate_again(
             manifest.calibration = Some(calibration::before_and_after(&before, &after));
         }
     }
-    let (calibration, warnings) = (manifest.calibration.clone(), manifest.warnings.clone());
+    let (calibration, new) = (
+        manifest.calibration.clone(),
+        manifest.warnings.split_off(known),
+    );
     // What `--finish` has changed since stays.
-    *manifest = change_manifest(trace, |now| {
+    let changed = change_manifest(trace, |now| {
         now.calibration = calibration;
-        now.warnings = warnings;
-    })?;
+        now.warnings.extend(new);
+    });
+    match changed {
+        Ok(changed) => *manifest = changed,
+        // The trace is complete without it.
+        Err(TraceError::Recording(why)) => manifest.warnings.push(format!(
+            "what recording cost after the program was not stored: {why}"
+        )),
+        Err(error) => return Err(error.into()),
+    }
     Ok(())
 }
 

@@ -9,9 +9,9 @@ const MOST_WORKERS: usize = 8;
 /// A job, and where its result goes.
 type Order<J, R, E> = (J, SyncSender<Result<R, E>>);
 
-/// Passes jobs through `work` on all CPUs that this process may use, and their results to `take`,
+/// Passes jobs through `work` on as many CPUs as this process may use, and their results to `take`,
 /// on this thread, in the order of the jobs. Another thread makes the jobs. At most two jobs for
-/// each CPU, and two more, have a result that was not taken: this bounds memory.
+/// each worker, and two more, have a result that was not taken: this bounds memory.
 ///
 /// # Errors
 /// The first error of a job, of `work` or of `take`; nothing is taken after it.

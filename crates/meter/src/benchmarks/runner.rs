@@ -121,8 +121,13 @@ impl<'a> Runner<'a> {
                     format!("no benchmark runs; {name}: {why}")
                 }));
         }
-        failed.retain(|(name, _)| !self.has_failed(name));
-        self.failed.extend(failed.iter().cloned());
+        let known = self.failed.len();
+        for (name, why) in failed {
+            if !self.has_failed(&name) {
+                self.failed.push((name, why));
+            }
+        }
+        let failed = self.failed[known..].to_vec();
         let remark = remark.filter(|_| self.remark.is_none());
         self.remark = self.remark.take().or_else(|| remark.clone());
         Ok(Round::Measured {

@@ -4,6 +4,7 @@ use undertick_document::figures;
 
 use super::{BenchmarkRun, BenchmarkRuns};
 use crate::compare::SequentialEnd;
+use crate::remarks::number_of;
 use crate::survey::{figure, machine};
 use crate::table::terminal::draw;
 use crate::table::{Cell, Columns};
@@ -17,7 +18,7 @@ const FEWEST_COLUMNS: usize = 60;
 pub fn render(runs: &BenchmarkRuns, columns: usize) -> String {
     let columns = columns.max(FEWEST_COLUMNS);
     let level = runs.benchmarks.first().map_or(0.95, |of| of.mean.level);
-    let interval = format!("{} interval", figures::per_cent(level));
+    let interval = format!("{} CI", figures::per_cent(level));
     let table: Columns<'_, &BenchmarkRun> = Columns::new()
         .column("benchmark", |of: &BenchmarkRun| Cell::Name(&of.name))
         .words()
@@ -25,7 +26,7 @@ pub fn render(runs: &BenchmarkRuns, columns: usize) -> String {
         .column(interval, |of| Cell::text(figure(&of.mean).1))
         .column("min", |of| Cell::Duration(of.min_ns))
         .column("max", |of| Cell::Duration(of.max_ns))
-        .column("processes", |of| Cell::Count(of.mean.n));
+        .column("samples", |of| Cell::Count(of.mean.n));
     let mut parts = vec![
         wrap(&heading(runs), columns, 2),
         draw(&table, runs.benchmarks.iter(), columns),
@@ -40,11 +41,11 @@ pub fn render(runs: &BenchmarkRuns, columns: usize) -> String {
 
 fn heading(runs: &BenchmarkRuns) -> String {
     format!(
-        "{} benchmarks of {} ({}), {} processes in {:.0} s, on {}",
-        runs.benchmarks.len(),
+        "{} of {} ({}), {} in {:.0} s, on {}",
+        number_of(runs.benchmarks.len() as u64, "benchmark"),
         clean(&runs.command.join(" ")),
         runs.harness.name(),
-        runs.runs,
+        number_of(runs.runs, "round"),
         runs.took_s,
         machine(&runs.host)
     )
@@ -59,21 +60,21 @@ fn ending(runs: &BenchmarkRuns) -> String {
     let wide = runs.benchmarks.iter().filter(is_wide).count();
     let why = match runs.end {
         SequentialEnd::Decided => format!("each mean is known within {within}"),
-        SequentialEnd::Rounds => "all processes that were allowed have ended".to_owned(),
+        SequentialEnd::Rounds => "all rounds that were allowed are made".to_owned(),
         SequentialEnd::Time => "the time is over".to_owned(),
         SequentialEnd::Interrupted => "stopped by the user".to_owned(),
-        SequentialEnd::Failed => "ended because the program failed".to_owned(),
+        SequentialEnd::Failed => "ended early, see the warning".to_owned(),
     };
     let known = match (runs.end, wide) {
         (SequentialEnd::Decided, _) => String::new(),
         (_, 0) => format!("; each mean is known within {within}"),
         (_, wide) => format!(
-            "; {wide} of {} means are not known within {within}",
-            runs.benchmarks.len()
+            "; {wide} of {} not known within {within}",
+            number_of(runs.benchmarks.len() as u64, "mean")
         ),
     };
     format!(
-        "{why}{known}. One process is one sample; min and max are of processes. Whether a change made a \
+        "{why}{known}. Each process gives one sample. Whether a change made a \
          benchmark faster: undertick compare --bench OLD NEW."
     )
 }
