@@ -15,6 +15,7 @@ mod modes;
 mod parallel;
 mod paths;
 mod perturbation;
+mod raw_blocks;
 mod recent;
 mod runs;
 mod sampled;

@@ -7,11 +7,9 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type};
-use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use undertick_analyze::{Analysis, Cull, Options, Table, analyze_on, find_spans, keep_spans};
 use undertick_document::Report;
-use undertick_format::block::{BlockHeader, encode};
 use undertick_format::manifest::{Clock, Host, Name};
 use undertick_format::read::Trace;
 use undertick_record::synthetic::{self, SyntheticRing, SyntheticTrace};
@@ -21,7 +19,7 @@ use crate::support;
 
 /// The truth of each interval: samples, sum, minimum, maximum, unmatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Truth {
+pub struct Truth {
     n: u64,
     sum: i64,
     least: i64,
@@ -53,9 +51,9 @@ const SENT: u16 = 10;
 const GOT: u16 = 11;
 const NEVER_ENDS: u16 = 20;
 
-struct Program {
-    rings: Vec<SyntheticRing>,
-    truth: BTreeMap<&'static str, Truth>,
+pub struct Program {
+    pub rings: Vec<SyntheticRing>,
+    pub truth: BTreeMap<&'static str, Truth>,
     lost: u64,
 }
 
@@ -72,7 +70,7 @@ fn record(ts: i64, event: u16, kind: Kind, payload: u32) -> Record {
 
 /// Each thread works in turns of 1000 ticks: a span with one inside it; now and then a message to
 /// the next thread, a begin without an end, or a gap in the place of an end.
-fn program(threads: usize, turns: i64) -> Program {
+pub fn program(threads: usize, turns: i64) -> Program {
     let mut truth: BTreeMap<&str, Truth> = ["outer", "inner", "sent", "never ends"]
         .map(|name| (name, Truth::NOTHING))
         .into();
@@ -143,7 +141,7 @@ fn program(threads: usize, turns: i64) -> Program {
     }
 }
 
-fn written(dir: &Path, name: &str, program: &Program) -> Trace {
+pub fn written(dir: &Path, name: &str, program: &Program) -> Trace {
     let names = [
         (OUTER, "outer"),
         (INNER, "inner"),
@@ -197,7 +195,7 @@ fn as_pushed(trace: &Trace, options: &Options) -> Report {
 }
 
 /// Returns counts, sums and extremes of an interval of the report.
-fn exact(report: &Report, name: &str) -> Truth {
+pub fn exact(report: &Report, name: &str) -> Truth {
     let interval = support::interval(report, name);
     Truth {
         n: interval.count,
@@ -211,7 +209,7 @@ fn exact(report: &Report, name: &str) -> Truth {
     }
 }
 
-fn with_messages() -> Options {
+pub fn with_messages() -> Options {
     let table = "[[interval]]\nname='outer'\nstart='outer'\nend='outer'\n\
                  [[interval]]\nname='inner'\nstart='inner'\nend='inner'\nwithin='outer'\n\
                  [[interval]]\nname='never ends'\nstart='never ends'\nend='never ends'\n\
@@ -277,112 +275,10 @@ fn the_report_does_not_depend_on_the_number_of_cpus() {
     assert!(gaps, "{:?}", report.warnings);
 }
 
-/// Writes the records as a collector does: blocks of a few hundred, the rings mixed.
-fn raw(path: &Path, program: &Program) {
-    let mut bytes = Vec::new();
-    let mut left: Vec<&[Record]> = (program.rings.iter())
-        .map(|ring| ring.records.as_slice())
-        .collect();
-    while left.iter().any(|records| !records.is_empty()) {
-        for (i, records) in left.iter_mut().enumerate() {
-            let (mut n, most) = (records.len().min(700 + 100 * i), records.len());
-            // An event and its continuation stay in one block.
-            while n < most && records[n - 1].kind == Kind::Continuation {
-                n += 1;
-            }
-            let (now, later) = records.split_at(n);
-            *records = later;
-            let words: Vec<[u64; 2]> = now.iter().map(|record| record.to_words()).collect();
-            if !words.is_empty() {
-                let header = BlockHeader {
-                    ring: i as u32,
-                    pid: program.rings[i].pid,
-                    tid: program.rings[i].tid,
-                    position: 0,
-                    records: n as u32,
-                };
-                encode(header, &words, &mut bytes);
-            }
-        }
-    }
-    std::fs::write(path, bytes).unwrap();
-}
-
-/// The same trace with its events in raw blocks.
-fn of_blocks(trace: &Trace, program: &Program, dir: &Path) -> Trace {
-    std::fs::create_dir(dir).unwrap();
-    let file = dir.join("raw.utb");
-    raw(&file, program);
-    let bytes = std::fs::read(file).unwrap();
-    let mut manifest = trace.manifest.clone();
-    let [part] = &mut manifest.parts[..] else {
-        panic!("one part");
-    };
-    part.file = "raw.utb".to_owned();
-    part.bytes = bytes.len() as u64;
-    part.crc32 = crc32fast::hash(&bytes);
-    let manifest = serde_json::to_vec(&manifest).unwrap();
-    std::fs::write(dir.join("manifest.json"), manifest).unwrap();
-    Trace::open(dir).unwrap()
-}
-
-/// All rows of a trace, ring by ring.
-fn all_rows(trace: &Trace) -> RecordBatch {
-    let batches: Vec<RecordBatch> = trace.batches().map(Result::unwrap).collect();
-    concat_batches(&batches[0].schema(), &batches).unwrap()
-}
-
-/// A trace of raw blocks has the rows of one of Parquet and gives the same report, on any number of
-/// CPUs, whether its blocks are analysed as they are or as rows.
-#[test]
-fn raw_blocks_are_analysed_as_they_are() {
-    let dir = tempfile::tempdir().unwrap();
-    let program = program(5, 90_000);
-    let trace = written(dir.path(), "five.ut", &program);
-    let blocks = of_blocks(&trace, &program, &dir.path().join("blocks.ut"));
-    assert!(trace.groups().unwrap().len() > 1);
-    assert!(blocks.groups().unwrap().len() > 1);
-    assert_eq!(all_rows(&blocks), all_rows(&trace));
-    let ratio = Options {
-        cull: Cull::Ratio(4.0),
-        ..Options::default()
-    };
-    for (options, cpus) in [
-        (Options::default(), 1),
-        (Options::default(), 3),
-        (with_messages(), 2),
-        (ratio, 1),
-    ] {
-        let found = analyze_on(&blocks, options.clone(), cpus, &mut |_| {}).unwrap();
-        let expected = analyze_on(&trace, options, 1, &mut |_| {}).unwrap();
-        assert_eq!(found.trace, expected.trace);
-        assert_eq!(found.intervals.len(), expected.intervals.len());
-        for interval in &expected.intervals {
-            let ours = support::interval(&found, &interval.name);
-            assert_eq!(
-                exact(&found, &interval.name),
-                exact(&expected, &interval.name)
-            );
-            assert_eq!(ours.histogram, interval.histogram, "{}", interval.name);
-        }
-        assert_eq!(found.frequencies.len(), expected.frequencies.len());
-    }
-    let found = analyze_on(&blocks, with_messages(), 2, &mut |_| {}).unwrap();
-    for (name, truth) in &program.truth {
-        assert_eq!(exact(&found, name), *truth, "{name}");
-    }
-    let of = |trace: &Trace| {
-        let spans = find_spans(trace, Options::default(), &mut |_| {}).unwrap();
-        kept(spans.dir())
-    };
-    let (found, expected) = (of(&blocks), of(&trace));
-    assert!(found.len() > 100_000 && found == expected);
-}
-
 /// A stored span: name, thread, start, ticks, depth, parent.
-type Kept = (String, i32, i64, i64, i32, Option<String>);
+pub type Kept = (String, i32, i64, i64, i32, Option<String>);
 
-fn kept(dir: &Path) -> Vec<Kept> {
+pub fn kept(dir: &Path) -> Vec<Kept> {
     let mut files: Vec<_> = std::fs::read_dir(dir)
         .unwrap()
         .map(|f| f.unwrap().path())

@@ -9,6 +9,7 @@
 
 pub mod arrows;
 pub mod block;
+mod block_batches;
 mod error;
 pub mod files;
 pub mod groups;

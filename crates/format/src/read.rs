@@ -16,19 +16,15 @@ use parquet::file::statistics::Statistics;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::TraceError;
-use crate::block::Next;
+use crate::block_batches::{BATCH_ROWS, BlockBatches, undecodable};
 use crate::files::RAW_FILE;
 use crate::groups::{self, Group};
 use crate::manifest::{Manifest, State};
 pub use crate::manifest_file::read as read_manifest;
 use crate::raw_order::RawIndex;
-use crate::rows::Rows;
 use crate::schema::merged_schema;
 use crate::schema::{self, event_schema};
 use crate::{input, part_file};
-
-/// Rows in a batch.
-const BATCH_ROWS: usize = 1 << 14;
 
 /// A trace that is complete.
 #[derive(Debug)]
@@ -268,64 +264,6 @@ impl Iterator for Either<'_> {
     }
 }
 
-/// Reads raw blocks as batches.
-struct BlockBatches<'a> {
-    index: &'a RawIndex,
-    /// Row groups still to be read.
-    groups: std::vec::IntoIter<usize>,
-    /// Those of the present row group, and how many bytes of them are decoded.
-    blocks: Vec<u8>,
-    decoded: usize,
-    rows: Rows,
-}
-
-impl<'a> BlockBatches<'a> {
-    fn new(index: &'a RawIndex, groups: Vec<usize>) -> Self {
-        Self {
-            index,
-            groups: groups.into_iter(),
-            blocks: Vec::new(),
-            decoded: 0,
-            rows: Rows::default(),
-        }
-    }
-
-    /// Decodes blocks until there are enough rows for a batch, or no more.
-    fn read(&mut self) -> Result<(), TraceError> {
-        while self.rows.len() < BATCH_ROWS {
-            if self.decoded == self.blocks.len() {
-                let Some(next) = self.groups.next() else {
-                    return Ok(());
-                };
-                self.index.read(next, &mut self.blocks)?;
-                self.decoded = 0;
-            }
-            match self.rows.push_block(&self.blocks[self.decoded..]).0 {
-                Next::Block(_, bytes) => self.decoded += bytes,
-                Next::Damaged | Next::End => {
-                    return Err(undecodable(self.index.path()));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Iterator for BlockBatches<'_> {
-    type Item = Result<RecordBatch, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if let Err(error) = self.read() {
-            self.groups = Vec::new().into_iter();
-            self.blocks.clear();
-            self.decoded = 0;
-            self.rows.clear();
-            return Some(Err(error));
-        }
-        (!self.rows.is_empty()).then(|| Ok(self.rows.take()))
-    }
-}
-
 struct Batches {
     path: PathBuf,
     file: File,
@@ -454,11 +392,6 @@ impl Iterator for Batches {
             )
         }))
     }
-}
-
-fn undecodable(path: &Path) -> TraceError {
-    let what = "a block of events that cannot be decoded; restore it from a copy";
-    TraceError::damaged(path, what)
 }
 
 fn open_events(path: &Path) -> Result<(File, ArrowReaderMetadata), TraceError> {
