@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use undertick_report::benchmarks::{Benchmark, Harness};
 
@@ -237,6 +237,11 @@ impl Program {
             ..Said::default()
         }
     }
+}
+
+pub(crate) fn unix_s() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0.0, |now| now.as_secs_f64())
 }
 
 fn too_many() -> String {

@@ -12,7 +12,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use undertick_document::Warning;
 use undertick_estimate::{Looks, MOST_RUNS, Numbers};
@@ -22,7 +22,7 @@ use undertick_report::benchmarks::{
 };
 use undertick_report::compare::SequentialEnd;
 
-use super::{How, Program, Round, Runner, is_of};
+use super::{How, Program, Round, Runner, is_of, unix_s};
 use crate::survey::machine;
 
 /// With fewer processes nothing can be said.
@@ -305,9 +305,4 @@ impl Measuring<'_> {
             warnings: self.warnings,
         })
     }
-}
-
-fn unix_s() -> f64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0.0, |now| now.as_secs_f64())
 }

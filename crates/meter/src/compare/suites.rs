@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +28,7 @@ use undertick_report::compare::{Comparison, SequentialEnd};
 
 use super::Options;
 use super::rounds::{Rounds, SIDES};
-use crate::benchmarks::{How, Program, Round, found};
+use crate::benchmarks::{How, Program, Round, found, unix_s};
 use crate::survey::machine;
 use side::Side;
 
@@ -267,13 +267,7 @@ impl<'a> Comparing<'a> {
     /// Runs each benchmark by itself from now on.
     fn run_each(&mut self) -> Result<(), ExperimentError> {
         for at in 0..self.sides.len() {
-            let how = How {
-                each: self.wanted.each,
-                only: None,
-                files: &self.files,
-                limit: self.wanted.limit,
-                stop: self.stop,
-            };
+            let how = how(self.wanted, &self.files, self.stop);
             let chosen = self.sides[at].runner.choose(&how, &self.wanted.only);
             if !chosen.map_err(|why| self.sides[at].error(&why))? {
                 return Ok(());
@@ -321,13 +315,7 @@ impl<'a> Comparing<'a> {
     ) -> Result<Result<Benchmarks, Nothing>, ExperimentError> {
         let begun = Instant::now();
         let begun_unix_s = unix_s();
-        let how = How {
-            each: self.wanted.each,
-            only: None,
-            files: &self.files,
-            limit: self.wanted.limit,
-            stop: self.stop,
-        };
+        let how = how(self.wanted, &self.files, self.stop);
         let side = &mut self.sides[at];
         let (found, failed, remark) = match side.runner.round(&how) {
             Ok(Round::Measured {
@@ -365,15 +353,21 @@ impl<'a> Comparing<'a> {
     }
 }
 
+/// How a program is run.
+fn how<'a>(wanted: &Suites, files: &'a Path, stop: &'a AtomicBool) -> How<'a> {
+    How {
+        each: wanted.each,
+        only: None,
+        files,
+        limit: wanted.limit,
+        stop,
+    }
+}
+
 /// Whether a directory has rounds that can be continued.
 #[must_use]
 pub fn has_rounds(dir: &Path) -> bool {
     Rounds::read(dir).is_some()
-}
-
-fn unix_s() -> f64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0.0, |now| now.as_secs_f64())
 }
 
 /// What must be the same for rounds to be continued: the programs' files, and how they are run.
