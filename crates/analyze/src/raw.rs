@@ -1,6 +1,6 @@
 //! Analyses raw blocks as they are: no rows are made of those that the palette matcher can take.
 
-use undertick_format::block::Next;
+use undertick_format::block::{BlockHeader, Next};
 use undertick_format::palette_block::PaletteBlock;
 use undertick_format::rows::Rows;
 
@@ -37,36 +37,48 @@ pub(crate) fn push_blocks(
     } = buffers;
     let mut blocks = &blocks[..];
     while !blocks.is_empty() {
-        let Some((header, bytes)) = palette_block.decode_checked(blocks) else {
-            rows.clear();
-            let Next::Block(header, bytes) = rows.push_block(blocks).0 else {
-                return Ok(false);
-            };
-            worker.push_rows(header, &rows.of_ring())?;
-            blocks = &blocks[bytes..];
-            if !on_block(u64::from(header.records)) {
-                return Ok(true);
+        let (header, bytes) = match palette_block.decode_checked(blocks) {
+            Some((header, bytes)) => {
+                push_palette(worker, header, palette_block, rows)?;
+                (header, bytes)
             }
-            continue;
+            None => {
+                rows.clear();
+                let Next::Block(header, bytes) = rows.push_block(blocks).0 else {
+                    return Ok(false);
+                };
+                worker.push_rows(header, &rows.of_ring())?;
+                (header, bytes)
+            }
         };
-        let n = palette_block.ts().len();
-        let mut at = worker.push_palette_block(header, palette_block, 0)?;
-        let mut handed_over = HANDED_OVER;
-        while at < n {
-            let to = n.min(at + handed_over);
-            rows.clear();
-            rows.push_palette_block(header, palette_block, at..to);
-            worker.push_rows(header, &rows.of_ring())?;
-            at = worker.push_palette_block(header, palette_block, to)?;
-            // If that did not help this time it is unlikely to help next time.
-            handed_over *= if at - to < HANDED_OVER { 2 } else { 1 };
-        }
         blocks = &blocks[bytes..];
         if !on_block(u64::from(header.records)) {
-            return Ok(true);
+            break;
         }
     }
     Ok(true)
+}
+
+/// Passes a block to the palette matcher, and to the general path where that cannot continue.
+fn push_palette(
+    worker: &mut Worker,
+    header: BlockHeader,
+    palette_block: &PaletteBlock,
+    rows: &mut Rows,
+) -> Result<(), Error> {
+    let n = palette_block.ts().len();
+    let mut at = worker.push_palette_block(header, palette_block, 0)?;
+    let mut handed_over = HANDED_OVER;
+    while at < n {
+        let to = n.min(at + handed_over);
+        rows.clear();
+        rows.push_palette_block(header, palette_block, at..to);
+        worker.push_rows(header, &rows.of_ring())?;
+        at = worker.push_palette_block(header, palette_block, to)?;
+        // If that did not help this time it is unlikely to help next time.
+        handed_over *= if at - to < HANDED_OVER { 2 } else { 1 };
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 mod check;
 mod encode;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use parquet::errors::ParquetError;
 use undertick_format::TraceError;
 use undertick_format::files::{EVENTS_FILE, MANIFEST_FILE, RAW_FILE};
 use undertick_format::manifest::{Manifest, Part, State};
+use undertick_format::raw_order::RawGroups;
 use undertick_format::read::Trace;
 use undertick_format::schema;
 
@@ -73,8 +74,8 @@ fn possible_times(manifest: &Manifest) -> RangeInclusive<i64> {
     from..=to
 }
 
-/// As [`finish`], for events that were not recorded here: they become Parquet. `kernel` is the finished file with the
-/// kernel's rows, if there is one; `progress` receives the share done, 0 to 1.
+/// As [`finish`], for events that were not recorded here: they become Parquet. `kernel` is the
+/// finished file with the kernel's rows, if there is one; `progress` receives the share done, 0 to 1.
 ///
 /// # Errors
 /// The disk refuses.
@@ -337,6 +338,38 @@ fn described(trace: &TraceDir, file: &str, finalized: &Finalized) -> Result<Part
         bytes,
         crc32,
         by_ring: finalized.by_ring,
+    })
+}
+
+/// Passes each row group through `work`, some of them at a time in threads, and what that returns to
+/// `take`, in order and with the share of the file so far. Ends when `take` returns false: the groups
+/// in work are then not looked at.
+fn each_group<R: Send>(
+    groups: &mut RawGroups,
+    work: impl Fn(&[u8]) -> R + Sync,
+    mut take: impl FnMut(R, f64) -> Result<bool, TraceError>,
+) -> Result<(), TraceError> {
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from) + 1;
+    let work = &work;
+    std::thread::scope(|scope| {
+        let mut working = VecDeque::new();
+        loop {
+            while working.len() < at_once.min(MOST_GROUPS) {
+                let mut blocks = Vec::new();
+                if !groups.next_group(&mut blocks)? {
+                    break;
+                }
+                let share = groups.share();
+                working.push_back((scope.spawn(move || work(&blocks)), share));
+            }
+            let Some((group, share)) = working.pop_front() else {
+                return Ok(());
+            };
+            let done = (group.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if !take(done, share)? {
+                return Ok(());
+            }
+        }
     })
 }
 

@@ -52,6 +52,7 @@ struct Recent {
 
 #[derive(Default)]
 struct Buffers {
+    head: Message,
     packet: Message,
     event: Message,
 }
@@ -87,17 +88,11 @@ impl Perfetto {
             CLEARED | NEEDS_STATE
         };
         packet.number(13, flags); // sequence_flags
-        let (mut head, mut used) = ([0; 11], 0);
-        let mut varint = |mut value: u64| {
-            while value >= 0x80 {
-                head[used] = value as u8 | 0x80;
-                (value, used) = (value >> 7, used + 1);
-            }
-            (head[used], used) = (value as u8, used + 1);
-        };
-        varint(1 << 3 | 2); // Trace.packet
-        varint(packet.0.len() as u64);
-        self.out.write_all(&head[..used])?;
+        let head = &mut self.buffers.head;
+        head.0.clear();
+        head.varint(1 << 3 | 2); // Trace.packet
+        head.varint(packet.0.len() as u64);
+        self.out.write_all(&head.0)?;
         self.out.write_all(&packet.0)
     }
 
@@ -107,17 +102,16 @@ impl Perfetto {
         ns: i64,
         make: impl FnOnce(&mut Self, &mut Message, &mut Message),
     ) -> io::Result<()> {
-        let Buffers {
-            mut packet,
-            mut event,
-        } = std::mem::take(&mut self.buffers);
+        let mut packet = std::mem::take(&mut self.buffers.packet);
+        let mut event = std::mem::take(&mut self.buffers.event);
         packet.0.clear();
         event.0.clear();
         packet.number(8, ns as u64); // timestamp
         make(self, &mut packet, &mut event);
         packet.message(11, &event); // track_event
         let written = self.write_packet(&mut packet);
-        self.buffers = Buffers { packet, event };
+        self.buffers.packet = packet;
+        self.buffers.event = event;
         written
     }
 

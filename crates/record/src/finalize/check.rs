@@ -1,6 +1,5 @@
 //! Checks the raw blocks of a large recording, which stay as they are.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -11,7 +10,7 @@ use undertick_format::palette_block::PaletteBlock;
 use undertick_format::raw_order::RawGroups;
 use undertick_format::rows::Rows;
 
-use super::{Finalized, MOST_GROUPS};
+use super::{Finalized, each_group};
 
 /// Counts the rows of raw blocks; `None` if they must be encoded: a block is damaged, there are more
 /// blocks than are sorted at once, or an event has an impossible time, which encoding drops.
@@ -22,32 +21,19 @@ pub(super) fn check_blocks(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Option<Finalized>, TraceError> {
     let mut groups = RawGroups::from_files(raw)?;
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from) + 1;
     let mut all = Finalized {
         by_ring: true,
         ..Finalized::default()
     };
-    let is_clean = std::thread::scope(|scope| {
-        let mut working = VecDeque::new();
-        loop {
-            while working.len() < at_once.min(MOST_GROUPS) {
-                let mut blocks = Vec::new();
-                if !groups.next_group(&mut blocks)? {
-                    break;
-                }
-                let share = groups.share();
-                working.push_back((scope.spawn(move || check_group(&blocks, possible)), share));
-            }
-            let Some((group, share)) = working.pop_front() else {
-                return Ok::<bool, TraceError>(true);
-            };
-            match group.join() {
-                Ok(Some(group)) => all.add(group),
-                Ok(None) => return Ok(false),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-            progress(share);
+    let check = |blocks: &[u8]| check_group(blocks, possible);
+    let mut is_clean = true;
+    each_group(&mut groups, check, |group, share| {
+        match group {
+            Some(group) => all.add(group),
+            None => is_clean = false,
         }
+        progress(share);
+        Ok(is_clean)
     })?;
     let can_stay = is_clean && !groups.damaged && groups.is_by_ring() && groups.share() == 1.0;
     Ok(can_stay.then_some(all))

@@ -1,6 +1,5 @@
 //! Encodes raw blocks as Parquet.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::BufWriter;
 use std::ops::RangeInclusive;
@@ -18,7 +17,7 @@ use undertick_format::rows::Rows;
 use undertick_format::schema::event_schema;
 use undertick_format::{TraceError, parquet_error};
 
-use super::{Finalized, MOST_GROUPS};
+use super::{Finalized, each_group};
 use crate::output::properties;
 
 /// Rows passed to the Parquet writer at a time.
@@ -44,44 +43,25 @@ pub(super) fn write_events(
     .and_then(ArrowWriter::into_serialized_writer)
     .map_err(bad)?;
     let columns = &columns;
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from) + 1;
     let mut kept = Finalized::default();
-    std::thread::scope(|scope| {
-        let mut working = VecDeque::new();
-        loop {
-            while working.len() < at_once.min(MOST_GROUPS) {
-                let mut blocks = Vec::new();
-                if !groups.next_group(&mut blocks)? {
-                    break;
-                }
-                let share = groups.share();
-                let group = scope.spawn(move || encode_group(&blocks, columns, possible));
-                working.push_back((group, share));
+    let encode = |blocks: &[u8]| encode_group(blocks, columns, possible);
+    each_group(&mut groups, encode, |encoded, share| {
+        let (chunks, of_group) = encoded.map_err(bad)?;
+        if of_group.rows > 0 {
+            let mut group = writer.next_row_group().map_err(bad)?;
+            for chunk in chunks {
+                chunk.append_to_row_group(&mut group).map_err(bad)?;
             }
-            let Some((group, share)) = working.pop_front() else {
-                break;
-            };
-            let (chunks, of_group) = match group.join() {
-                Ok(made) => made.map_err(bad)?,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            if of_group.rows > 0 {
-                let mut group = writer.next_row_group().map_err(bad)?;
-                for chunk in chunks {
-                    chunk.append_to_row_group(&mut group).map_err(bad)?;
-                }
-                group.close().map_err(bad)?;
-            }
-            kept.add(of_group);
-            if kept.damaged {
-                break; // the groups in work are not looked at
-            }
+            group.close().map_err(bad)?;
+        }
+        kept.add(of_group);
+        if !kept.damaged {
             progress(share);
         }
-        kept.damaged |= groups.damaged;
-        kept.by_ring = groups.is_by_ring();
-        Ok::<(), TraceError>(())
+        Ok(!kept.damaged)
     })?;
+    kept.damaged |= groups.damaged;
+    kept.by_ring = groups.is_by_ring();
     let file = writer
         .into_inner()
         .map_err(bad)?
