@@ -290,6 +290,7 @@ fn width(calibration: &Calibration) -> f64 {
     [
         &c.ordered.dosed_ns,
         &c.ordered.empty_ns,
+        &c.plain.dosed_ns,
         &c.plain.empty_ns,
         &c.inner_ordered_ns,
     ]

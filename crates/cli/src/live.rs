@@ -82,6 +82,7 @@ fn watched(prepared: Prepared, printed: Option<&Printed>) -> Result<Ended, Failu
     let with = With {
         watch: Some(watch),
         output,
+        ..With::default()
     };
     // Once the view was left, progress is drawn as by any recording.
     let mut progress: Option<Progress> = None;

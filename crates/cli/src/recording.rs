@@ -11,6 +11,7 @@ use undertick_format::input::{self, Kind};
 use undertick_format::manifest::{Exit, Manifest, Name, Part};
 use undertick_record::attach::{self, Attach, attach_watched, command_of};
 use undertick_record::functions::Functions;
+use undertick_record::kernel::Opening;
 use undertick_record::perturbation::Wanted;
 use undertick_record::record::{RecordingProgress, Request, With, record_with};
 use undertick_record::session::Settings;
@@ -20,8 +21,8 @@ use crate::options::{Record, Recording};
 use crate::progress::Progress;
 use crate::runs;
 
-use calibrating::calibrate_functions;
 pub use calibrating::{calibrate, calibrate_again, calibrate_now};
+use calibrating::{calibrate_functions, is_kept};
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
     if let Some(trace) = &arguments.resume {
@@ -95,6 +96,8 @@ pub struct Prepared {
     pub attach: Option<Attach>,
     /// Events are stored as Parquet, whatever their number.
     pub as_parquet: bool,
+    /// The kernel's trace buffers, which are opened while the rest is prepared.
+    pub opening: Option<Opening>,
 }
 
 /// Prepares a recording from the options; measures the cost of recording.
@@ -133,17 +136,23 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     let functions = (arguments.functions.as_deref())
         .map(|filter| functions(&arguments.command[0], filter))
         .transpose()?;
-    let (choice, facts) = clock()?;
+    let (choice, source) = source()?;
+    let kernel = arguments.kernel.into();
+    // A calibration must not find these buffers open: events take longer then.
+    let measures = !arguments.no_calibration && (arguments.calibrate || !is_kept(&choice, kernel));
+    let opening = match arguments.pid {
+        None if !measures => Opening::begin(kernel, choice.clock),
+        _ => None,
+    };
+    let facts = facts_of(source)?;
     let (mut calibration, warning) = if arguments.no_calibration {
         (None, None)
     } else {
-        let kernel = arguments.kernel.into();
         calibrate(&choice, &facts, kernel, arguments.calibrate)
     };
     let mut warnings: Vec<String> = warning.into_iter().collect();
     if let Some(calibration) = &mut calibration {
         if functions.is_some() {
-            let kernel = arguments.kernel.into();
             warnings.extend(calibrate_functions(calibration, &choice, &facts, kernel));
         } else {
             calibration.functions = None;
@@ -167,7 +176,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         facts,
         calibration,
         names,
-        kernel: arguments.kernel.into(),
+        kernel,
         perturbation,
         functions,
     };
@@ -176,6 +185,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         request,
         attach: arguments.pid.map(|pid| Attach { pid, length }),
         as_parquet: arguments.parquet,
+        opening,
     })
 }
 
@@ -189,11 +199,12 @@ pub struct Ended {
 /// Records until the program, or its recording, has ended; then checks the cost of recording again.
 pub fn perform(
     prepared: Prepared,
-    with: With,
+    mut with: With,
     progress: &mut dyn FnMut(RecordingProgress),
 ) -> Result<Ended, Failure> {
     let trace = prepared.request.trace.clone();
     let (choice, facts) = (prepared.request.choice, prepared.request.facts.clone());
+    with.opening = prepared.opening;
     let mut manifest = match prepared.attach {
         Some(attach) => attach_watched(prepared.request, attach, with.watch, progress)?,
         None => record_with(prepared.request, with, progress)?,
@@ -270,9 +281,14 @@ fn functions(program: &OsString, filter: &str) -> Result<Functions, Failure> {
 
 /// Returns the recording clock and its properties.
 pub fn clock() -> Result<(Choice, facts::Facts), Failure> {
+    let (choice, source) = source()?;
+    Ok((choice, facts_of(source)?))
+}
+
+fn source() -> Result<(Choice, Source), Failure> {
     let choice = undertick_clock::choose_from_environment().map_err(Failure::usage)?;
     let source = Source::open(choice.clock).map_err(Failure::usage)?;
-    Ok((choice, facts_of(source)?))
+    Ok((choice, source))
 }
 
 fn facts_of(source: Source) -> Result<facts::Facts, Failure> {

@@ -86,6 +86,7 @@ pub fn attach_watched(
         &request,
         session,
         Target::Running(to.pid),
+        None,
         |session, _, _| {
             session.switch(true);
             Ok(())

@@ -17,6 +17,7 @@ use undertick_format::TraceError;
 use undertick_format::manifest::{self, Manifest};
 
 use crate::functions::Recorded;
+use crate::kernel::Opening;
 use crate::kernel::{self, Target};
 use crate::recording_loop::RecordingLoop;
 pub use crate::request::{OnManifest, RecordingProgress, Request, Watch};
@@ -42,6 +43,8 @@ pub struct With {
     /// Where the program's standard output and error go; its standard input is then empty.
     /// `None`: they go where ours go.
     pub output: Option<File>,
+    /// The kernel's trace buffers, if they are being opened already.
+    pub opening: Option<Opening>,
 }
 
 /// As [`record()`], and passes the records to a watcher while they arrive.
@@ -55,7 +58,7 @@ pub fn record_watched(
 ) -> Result<Manifest, TraceError> {
     let with = With {
         watch: Some(watch),
-        output: None,
+        ..With::default()
     };
     record_with(request, with, progress)
 }
@@ -81,6 +84,7 @@ pub fn record_with(
         &request,
         session,
         Target::Child,
+        with.opening,
         |session, announces, functions| {
             let command = command(&request.command, with.output.as_ref())?;
             start(command, session, announces, functions)

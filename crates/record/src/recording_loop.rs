@@ -23,7 +23,7 @@ use crate::description::{
 };
 use crate::finalize::{self, remove_empty};
 use crate::functions::Recorded;
-use crate::kernel::{self, Length, Target, Watcher, Watching};
+use crate::kernel::{self, Length, Opening, Target, Watcher, Watching};
 use crate::output;
 use crate::perturbation::{self, Levels, Switcher};
 use crate::request::{OnManifest, PAUSE, RecordingProgress, Request, Watch};
@@ -104,11 +104,12 @@ impl RecordingLoop {
         request: &Request,
         session: Session,
         target: Target,
+        opening: Option<Opening>,
         start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, Option<&Recorded>) -> Result<T, TraceError>,
     ) -> Result<(Self, T), TraceError> {
         let trace = TraceDir::make(&request.trace)?;
-        let opened =
-            Self::open(request, &trace, session, target).and_then(|(mut recording, kernel)| {
+        let opened = Self::open(request, &trace, session, target, opening).and_then(
+            |(mut recording, kernel)| {
                 let announces = kernel.as_ref().and_then(Watcher::child_announces);
                 recording.kernel = kernel.map(Watcher::watch).transpose()?;
                 match start(&recording.session, announces, recording.functions.as_ref()) {
@@ -125,7 +126,8 @@ impl RecordingLoop {
                         Err(error)
                     }
                 }
-            });
+            },
+        );
         if opened.is_err() {
             remove_empty(&request.trace);
         }
@@ -137,6 +139,7 @@ impl RecordingLoop {
         trace: &TraceDir,
         session: Session,
         target: Target,
+        opening: Option<Opening>,
     ) -> Result<(Self, Option<Watcher>), TraceError> {
         let facts = &request.facts;
         let started = Instant::now();
@@ -147,8 +150,16 @@ impl RecordingLoop {
             .transpose()?;
         let (epochs, switches) = request.perturbation.as_ref().map(|_| channel()).unzip();
         let length = length_of(&request.settings);
-        let (kernel, description) =
-            Watcher::start(request.kernel, trace, facts, switches, target, length)?.unzip();
+        let (kernel, description) = Watcher::start(
+            request.kernel,
+            trace,
+            facts,
+            switches,
+            target,
+            length,
+            opening,
+        )?
+        .unzip();
         manifest.kernel = description;
         let raw = trace.join(RAW_FILE);
         let mut collector = Collector::new(&session, trace)?;
@@ -267,7 +278,7 @@ impl RecordingLoop {
         kernel::raw::set_aside(&self.trace)?;
         let length = length_of(self.session.settings());
         let (wanted, target) = (kernel::Wanted::Auto, Target::Running(pid));
-        let watcher = Watcher::start(wanted, &self.trace, facts, None, target, length)?;
+        let watcher = Watcher::start(wanted, &self.trace, facts, None, target, length, None)?;
         if let Some((mut watcher, _)) = watcher {
             watcher.has_missed();
             self.kernel = Some(watcher.watch()?);

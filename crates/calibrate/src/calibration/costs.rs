@@ -300,29 +300,31 @@ fn weighted_mean(figures: &[Estimate]) -> (f64, f64) {
 }
 
 /// The cost in any code, from the costs in some kinds, with bounds that contain all of them, since a
-/// program's own code may behave as any. A point takes time, so no bound is below 0. The value is the
-/// midpoint of the lowest upper bound and the highest lower bound: a poorly known cost widens the
-/// interval and hardly moves the value, while the extremes of the values would be the worst measured.
+/// program's own code may behave as any. A point takes time, so no bound is below 0.
+///
+/// The value is the harmonic mean of the lowest upper bound and the highest lower bound. Between a
+/// lowest and a highest cost, the harmonic mean has the smallest relative error in the kind where it
+/// is most wrong, and that error is below 100 %: subtracting it leaves less error than subtracting
+/// nothing, in each of these kinds. A poorly known cost widens the interval and hardly moves the
+/// value, while the extremes of the values would be the worst measured ones.
 pub(super) fn hull(kinds: &[Estimate]) -> Estimate {
+    let lower = |kind: &Estimate| kind.value - half(kind);
+    let upper = |kind: &Estimate| kind.value + half(kind);
     let least = |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(f64::INFINITY, f64::min);
     let most =
         |of: &dyn Fn(&Estimate) -> f64| kinds.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
-    let lo = least(&|kind| kind.value - half(kind)).max(0.0);
-    let hi = most(&|kind| kind.value + half(kind)).max(0.0);
-    let (from, to) = (
-        least(&|kind| kind.value + half(kind)),
-        most(&|kind| kind.value - half(kind)),
-    );
-    // They cross where no two kinds surely differ. Then their middle is in all of them.
-    let value = if from < to {
-        f64::midpoint(from.max(0.0), to.max(0.0))
+    let (lowest, highest) = (least(&upper), most(&lower));
+    let value = if lowest < highest {
+        let (lowest, highest) = (lowest.max(0.0), highest.max(0.0));
+        2.0 * lowest * highest / (lowest + highest).max(f64::MIN_POSITIVE)
     } else {
-        f64::midpoint(from, to).max(0.0)
+        // No two kinds surely differ: the middle of the bounds is in all of them.
+        f64::midpoint(lowest, highest).max(0.0)
     };
     Estimate {
         value,
-        interval: Interval::new(lo, hi),
-        method: format!("middle of {} kinds of code", kinds.len()),
+        interval: Interval::new(least(&lower).max(0.0), most(&upper).max(0.0)),
+        method: format!("harmonic mean of {} kinds of code", kinds.len()),
         n: kinds.iter().map(|kind| kind.n).sum(),
         n_effective: kinds.iter().map(|kind| kind.n_effective).sum(),
         ..kinds[0].clone()

@@ -99,7 +99,8 @@ impl Kept {
         let contents: Contents = serde_json::from_str(&text).ok()?;
         let is_sound = contents.circumstances == self.circumstances
             && super::check(&contents.calibration).is_ok()
-            && !super::look::is_blurred(&contents.calibration);
+            && !super::look::is_blurred(&contents.calibration)
+            && !super::look::is_too_wide_to_keep(&contents.calibration);
         is_sound.then_some(contents.calibration)
     }
 

@@ -77,10 +77,23 @@ const MOVES: f64 = 0.1;
 /// A figure that a check knows this many times worse than the earlier calibration is ignored.
 const VAGUE: f64 = 2.0;
 
+/// A cost to be kept extends below 0 by no more than this share of a span around nothing.
+const SHARE_BELOW_0: f64 = 0.25;
+
 /// Whether a busy machine has blurred the whole calibration.
 pub(super) fn is_blurred(calibration: &Calibration) -> bool {
     let empty = [&calibration.plain.empty_ns, &calibration.ordered.empty_ns];
     empty.iter().any(|mean| half(mean) > BUSY_NS)
+}
+
+/// Whether the interval of a span's cost extends well below 0, which no cost does: another process
+/// took part of the time of a dose. The interval holds, but later recordings should not have it.
+pub(super) fn is_too_wide_to_keep(calibration: &Calibration) -> bool {
+    let spans = [&calibration.plain, &calibration.ordered];
+    spans.iter().any(|span| {
+        let lowest = -SHARE_BELOW_0 * span.empty_ns.value.abs();
+        span.dosed_ns.interval.lo.is_none_or(|lo| lo < lowest)
+    })
 }
 
 /// Compares earlier costs with another measurement: a check, or a full measurement, which follows

@@ -208,25 +208,45 @@ fn one_look_that_contradicts_is_not_enough() {
     assert_eq!(looks(None), Look::Unknown);
 }
 
-/// -1 +- 0.5, 8 +- 1 and 3 +- 0.1: bounds of 0 to 9, not below 0, with the middle of -0.5, which
-/// counts as 0, and 7. A kind that is known to +-90 ns widens the bounds alone. Of kinds that agree,
+/// 1 +- 0.5, 8 +- 2 and 3 +- 0.1: bounds of 0.5 to 10, with the harmonic mean of 1.5 and 6. A kind that is known to +-90 ns widens the bounds alone. Of kinds that agree,
 /// the bounds cross: the middle of 2.2 and 2.0.
 #[test]
 fn a_point_costs_what_it_may_cost_in_any_code_and_never_less_than_nothing() {
-    let kinds = [ns(-1.0, 0.5), ns(8.0, 1.0), ns(3.0, 0.1)];
+    let kinds = [ns(1.0, 0.5), ns(8.0, 2.0), ns(3.0, 0.1)];
     let all = hull(&kinds);
-    assert_eq!(all.value, 3.5);
-    assert_eq!((all.interval.lo, all.interval.hi), (Some(0.0), Some(9.0)));
+    assert!((all.value - 2.4).abs() < 1e-12, "{}", all.value);
+    assert_eq!((all.interval.lo, all.interval.hi), (Some(0.5), Some(10.0)));
     assert_eq!(all.n, 30);
     let noisy = hull(&[&kinds[..], &[ns(60.0, 90.0)]].concat());
-    assert_eq!(noisy.value, 3.5);
+    assert_eq!(noisy.value, all.value);
     assert_eq!(noisy.interval.hi, Some(150.0));
+    assert_eq!(noisy.interval.lo, Some(0.0));
     let agree = hull(&[ns(2.1, 0.1), ns(2.5, 0.5), ns(1.0, 6.0)]);
     assert!((agree.value - 2.1).abs() < 1e-12, "{}", agree.value);
     // Of what is only known to be small, the value is small: the middle of 10.2 and -9.8.
     let small = hull(&[ns(0.2, 10.0), ns(0.3, 12.0)]);
     assert!((small.value - 0.2).abs() < 1e-12, "{}", small.value);
     assert_eq!(hull(&[ns(-3.0, 1.0), ns(-2.0, 1.0)]).value, 0.0);
+    // Where recording surely costs nothing somewhere, nothing is subtracted.
+    let free_somewhere = hull(&[ns(-1.0, 0.5), ns(8.0, 1.0)]);
+    assert_eq!(free_somewhere.value, 0.0);
+    assert_eq!(free_somewhere.interval.hi, Some(9.0));
+}
+
+/// Whatever the code, subtracting the value leaves no more error than subtracting nothing.
+#[test]
+fn what_is_subtracted_is_nearer_than_nothing_in_each_kind_of_code() {
+    for low in [0.0, 0.2, 1.0, 3.0] {
+        for high in [low + 0.5, 2.0 * low + 1.0, 7.3, 40.0] {
+            let kinds = [ns(low, 0.01), ns(low.midpoint(high), 0.01), ns(high, 0.01)];
+            let value = hull(&kinds).value;
+            for kind in &kinds {
+                let off = (kind.value - value).abs();
+                // Twice the half-width of the lowest.
+                assert!(off <= kind.value + 0.02, "{low} {high}: {value}");
+            }
+        }
+    }
 }
 
 /// 44 ns beside pairs of 42 would be 44 - 1.15 * 44 / 42 * 12 = 29.543 beside pairs of 30, where

@@ -102,6 +102,11 @@ fn kept(choice: &Choice, kernel: kernel::Wanted) -> Option<Kept> {
     Kept::here(choice.clock, kernel != kernel::Wanted::Off)
 }
 
+/// Returns whether the cost of recording is known from an earlier recording.
+pub(super) fn is_kept(choice: &Choice, kernel: kernel::Wanted) -> bool {
+    kept(choice, kernel).is_some_and(|kept| kept.load().is_some())
+}
+
 /// Returns whether a cost was measured earlier: more than this before the recording.
 fn is_of_before(calibration: &Calibration, manifest: &Manifest) -> bool {
     const JUST_NOW_NS: i64 = 60_000_000_000;

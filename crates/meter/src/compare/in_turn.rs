@@ -138,7 +138,7 @@ fn run(wanted: &InTurn, recorded: &Recorded, side: usize) -> Result<bool, Experi
     let request = wanted.request(side, dir.join(format!("{name}.ut")));
     let with = With {
         output: Some(output),
-        watch: None,
+        ..With::default()
     };
     let manifest = record_with(request, with, &mut |_| {})?;
     let what = SIDES[side].to_uppercase();

@@ -16,6 +16,7 @@ mod compare;
 mod decode;
 pub(crate) mod finalize;
 mod format;
+mod opening;
 mod order;
 mod page;
 mod perf;
@@ -32,6 +33,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+pub use opening::Opening;
 use perf::Perf;
 use raw::{Record, RecordKind, Writer};
 use steal::Steal;
@@ -112,7 +114,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Opens the sources. For a program that will be started, this is called before that and on
-    /// the thread that will start it. `None` if no source is wanted and there are no `epochs` to
+    /// the thread that will start it; `opening` may have begun with it. `None` if no source is wanted and there are no `epochs` to
     /// record. The second value is the description for the manifest.
     ///
     /// # Errors
@@ -125,6 +127,7 @@ impl Watcher {
         epochs: Option<Receiver<Epoch>>,
         target: Target,
         length: Length,
+        opening: Option<Opening>,
     ) -> Result<Option<(Self, Kernel)>, TraceError> {
         if wanted == Wanted::Off && epochs.is_none() {
             return Ok(None);
@@ -139,8 +142,9 @@ impl Watcher {
             let why = || "switched off by --kernel off".to_owned();
             (Err(why()), Err(why()), Err(why()))
         } else {
+            let begun = opening.and_then(Opening::wait);
             (
-                Tracefs::open(facts.clock, &cpus()),
+                begun.unwrap_or_else(|| Tracefs::open(facts.clock, &cpus())),
                 Perf::open(facts.clock, threads.as_deref()),
                 Steal::open(),
             )

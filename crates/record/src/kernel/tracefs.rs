@@ -13,7 +13,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::Builder;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 use undertick_clock::ClockId;
@@ -260,7 +263,7 @@ fn switch_on(dir: &Path, mapped: bool) -> Result<(Decoder, Vec<String>), String>
 struct Instance {
     dir: PathBuf,
     /// A private mount, where there was none.
-    _mount: Option<OwnedFd>,
+    mount: Option<OwnedFd>,
 }
 
 impl Instance {
@@ -272,7 +275,7 @@ impl Instance {
             let name = format!("{PREFIX}{own}-{started}-{attempt}");
             let dir = root.join("instances").join(name);
             match fs::create_dir(&dir) {
-                Ok(()) => return Ok(Self { dir, _mount: mount }),
+                Ok(()) => return Ok(Self { dir, mount }),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(refused(&dir, &error)),
             }
@@ -282,8 +285,30 @@ impl Instance {
 }
 
 impl Drop for Instance {
+    /// The kernel takes 0.1 s and more to remove an instance, since it waits until no CPU can be
+    /// using it. Another process waits for that, so that neither a recording's end nor a shell
+    /// does. If it is killed, the next recording removes what is left.
     fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.dir);
+        let here = || drop(fs::remove_dir(&self.dir));
+        if self.mount.is_some() {
+            return here(); // no other process sees a private mount
+        }
+        let remover = Command::new("rmdir")
+            .arg(&self.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl-C is not for it.
+            .process_group(0)
+            .spawn();
+        let Ok(mut remover) = remover else {
+            return here();
+        };
+        // A thread, so that no zombie stays in a process that records repeatedly.
+        let waiting = Builder::new()
+            .name("undertick rmdir".to_owned())
+            .spawn(move || drop(remover.wait()));
+        drop(waiting);
     }
 }
 

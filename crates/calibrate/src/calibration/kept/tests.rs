@@ -52,6 +52,14 @@ fn what_a_busy_machine_has_blurred_is_measured_anew() {
     wide.ordered.empty_ns.interval = undertick_units::Interval::new(24.0, 28.0);
     kept.keep(&wide);
     assert_eq!(kept.load(), None);
+    // Measured: 7.7 ns [-13.9, 14.5] beside spans of 16.7 ns around nothing.
+    let mut below_0 = calibration(7.7, 5.0);
+    below_0.plain.dosed_ns.interval = undertick_units::Interval::new(-13.9, 14.5);
+    kept.keep(&below_0);
+    assert_eq!(kept.load(), None);
+    below_0.plain.dosed_ns.interval = undertick_units::Interval::new(-0.1, 14.5);
+    kept.keep(&below_0);
+    assert!(kept.load().is_some());
 }
 
 /// Text, an impossible cost, a link, a fifo: each leads to a new measurement, none to a
