@@ -38,6 +38,7 @@ mod sqlite;
 pub mod states;
 pub mod survey;
 pub mod threads;
+mod triggers;
 pub mod truth;
 pub mod wake;
 
@@ -76,6 +77,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["leaves", runs] => leaves::measure(repetitions(runs)?),
         ["states"] => states::measure(20),
         ["states", runs] => states::measure(repetitions(runs)?),
+        ["triggers"] => triggers::measure(20),
+        ["triggers", pairs] => triggers::measure(repetitions(pairs)?),
         ["wake"] => wake::measure(),
         ["perturbation"] => perturbation::measure(22),
         ["perturbation", runs] => perturbation::measure(repetitions(runs)?),
@@ -121,7 +124,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -206,6 +206,7 @@ impl Summary {
             started_unix_ns: m.started_unix_ns,
             duration_ns: m.duration_ns,
             events_span_ns: self.span.map(|s| span_ticks(s) * self.ns()),
+            kept_because: kept_because(m),
             descheduled: match m.descheduled {
                 Descheduled::AnyDeschedule => "any_deschedule",
                 Descheduled::PreemptionOnly => "preemption_only",
@@ -443,6 +444,20 @@ impl Summary {
     fn share_of_events(&self, inside: u64, seen: u64) -> Option<Estimate> {
         undertick_estimate::proportion(inside, seen, self.options.confidence)
     }
+}
+
+/// Why the recorder made the snapshot, each reason with its thread.
+fn kept_because(manifest: &Manifest) -> Vec<String> {
+    let reason = |of: &undertick_format::manifest::Triggered| {
+        let thread = match (of.pid, of.tid) {
+            (Some(pid), Some(tid)) => format!(", in thread {tid} of process {pid}"),
+            _ => String::new(),
+        };
+        format!("{}{thread} (rule: {})", of.text, of.rule)
+    };
+    let more = (manifest.triggered_more > 0)
+        .then(|| format!("rules were met {} times more", manifest.triggered_more));
+    manifest.triggered.iter().map(reason).chain(more).collect()
 }
 
 fn span_ticks((lo, hi): (i64, i64)) -> f64 {

@@ -320,6 +320,7 @@ fn recorded(
         names: Vec::new(),
         kernel,
         perturbation: None,
+        triggers: None,
         functions,
     };
     let trace = request.trace.clone();

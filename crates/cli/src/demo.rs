@@ -41,6 +41,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         names: Vec::new(),
         kernel: Wanted::Auto,
         perturbation: None,
+        triggers: None,
         functions: None,
     };
     let mut progress = Progress::new();

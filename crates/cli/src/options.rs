@@ -177,6 +177,7 @@ pub struct Header {
     undertick record --runs 5 -o five -- ./program   (then: undertick report five)\n  \
     undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n  \
     undertick record --overflow overwrite -o flight.ut -- ./server   (then: undertick snapshot flight.ut -o now.ut)\n  \
+    undertick record --overflow overwrite --trigger 'request > 5ms' -- ./server\n  \
     undertick record --resume run.ut   (its recorder was killed, the program runs on)\n  \
     undertick record --finish run.ut   (its recorder was killed, or the disk was full: stores what there is)\n  \
     undertick record --finish large.ut   (turns the raw blocks of a large recording into Parquet)\n\n\
@@ -229,6 +230,21 @@ pub struct Recording {
     /// Maximum memory for all rings together [default: 1 GiB, or half of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse)]
     pub budget: Option<u64>,
+    /// Make a snapshot when the program meets a rule (needs --overflow overwrite): 'NAME > 5ms',
+    /// 'NAME > p99.9', 'NAME > 4 x median', 'NAME open for 1s', 'event NAME', 'rate of NAME < 100/s'
+    /// or 'lost > 0'. May be given several times
+    #[arg(long, value_name = "RULE", value_parser = rule)]
+    pub trigger: Vec<undertick_trigger::Rule>,
+    /// With --trigger: how much a snapshot holds of what came before the span or the event, and for
+    /// how long the recorder goes on after it
+    #[arg(long, value_name = "TIME..TIME", requires = "trigger", default_value = "2s..0.5s", value_parser = sizes::parse_before_and_after)]
+    pub keep: (Duration, Duration),
+    /// With --trigger: the largest number of snapshots in a time; further hits are counted
+    #[arg(long, value_name = "N/TIME", requires = "trigger", default_value = "10/min", value_parser = sizes::parse_at_most)]
+    pub at_most: (u32, Duration),
+    /// With --trigger: the largest size of all snapshots together; of more the oldest are removed
+    #[arg(long, value_name = "SIZE", requires = "trigger", value_parser = sizes::parse)]
+    pub keep_total: Option<u64>,
     /// Record one in N sampled spans, of one event (its number, or its name in --events) or of all
     #[arg(long, value_name = "[EVENT=]N")]
     pub sample: Vec<String>,
@@ -282,7 +298,13 @@ pub struct Recording {
     pub command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+/// Parses a rule. The mark below the text goes to a line of its own.
+fn rule(text: &str) -> Result<undertick_trigger::Rule, String> {
+    text.parse()
+        .map_err(|error: undertick_trigger::RuleError| format!("\n{error}"))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Overflow {
     /// Take more memory, up to the budget; then drop
     Grow,

@@ -46,7 +46,13 @@ impl Progress {
             }
             RecordingProgress::Finalizing(share) => self.share("finalizing", share),
             RecordingProgress::Snapshot(made) => self.bar.suspend(|| match made {
-                Ok(trace) => say!("undertick: snapshot in {}", trace.display()),
+                Ok(made) => {
+                    let why = made.why.map_or_else(String::new, |why| format!(": {why}"));
+                    say!("undertick: snapshot in {}{why}", made.trace.display());
+                    for removed in made.removed {
+                        say!("undertick: removed {} (--keep-total)", removed.display());
+                    }
+                }
                 Err(error) => alert!("undertick: no snapshot: {error}"),
             }),
         }

@@ -4,6 +4,7 @@ mod calibrating;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use undertick_clock::{Choice, Source, facts};
 use undertick_convert::import::card::{Card, Device, record_card};
@@ -15,9 +16,11 @@ use undertick_record::kernel::Opening;
 use undertick_record::perturbation::Wanted;
 use undertick_record::record::{RecordingProgress, Request, With, record_with};
 use undertick_record::session::Settings;
+use undertick_record::triggers::Triggers;
+use undertick_trigger::Rule;
 
 use crate::Failure;
-use crate::options::{Record, Recording};
+use crate::options::{Overflow, Record, Recording};
 use crate::progress::Progress;
 use crate::runs;
 
@@ -116,6 +119,11 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         }
         None => {}
     }
+    if !arguments.trigger.is_empty() && arguments.overflow != Overflow::Overwrite {
+        return Err(Failure::usage(
+            "--trigger keeps the last seconds of a flight recorder: add --overflow overwrite",
+        ));
+    }
     let names = names(arguments.events.as_deref())?;
     let trace = match &arguments.output {
         Some(given) => given.clone(),
@@ -179,6 +187,12 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         kernel,
         perturbation,
         functions,
+        triggers: triggers(
+            arguments.trigger,
+            arguments.keep,
+            arguments.at_most,
+            arguments.keep_total,
+        ),
     };
     let length = arguments.length;
     Ok(Prepared {
@@ -186,6 +200,21 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         attach: arguments.pid.map(|pid| Attach { pid, length }),
         as_parquet: arguments.parquet,
         opening,
+    })
+}
+
+fn triggers(
+    rules: Vec<Rule>,
+    (before, after): (Duration, Duration),
+    at_most: (u32, Duration),
+    most_bytes: Option<u64>,
+) -> Option<Triggers> {
+    (!rules.is_empty()).then_some(Triggers {
+        rules,
+        before,
+        after,
+        at_most,
+        most_bytes,
     })
 }
 

@@ -56,6 +56,30 @@ pub fn parse_moment(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| "too long".to_owned())
 }
 
+/// Parses two times, either of which may be zero: `2s..0.5s`.
+pub fn parse_before_and_after(text: &str) -> Result<(Duration, Duration), String> {
+    let (before, after) = text
+        .split_once("..")
+        .ok_or("two times, the first for what came before: write for example 2s..0.5s")?;
+    Ok((parse_moment(before.trim())?, parse_moment(after.trim())?))
+}
+
+/// Parses a number in a time: `10/min`, `1/s`, `100/24h`.
+pub fn parse_at_most(text: &str) -> Result<(u32, Duration), String> {
+    let form = "a number and a time: write for example 10/min, 1/s or 100/24h";
+    let (number, time) = text.split_once('/').ok_or(form)?;
+    let number: u32 = number.trim().parse().map_err(|_| form)?;
+    let time = time.trim();
+    let time = match time.starts_with(|c: char| c.is_ascii_digit()) {
+        true => parse_time(time)?,
+        false => parse_time(&format!("1{time}"))?,
+    };
+    match number {
+        0 => Err("at least 1".to_owned()),
+        number => Ok((number, time)),
+    }
+}
+
 /// Parses a share or a chance that is neither 0 nor 1, e.g. `0.01`.
 pub fn parse_fraction(text: &str) -> Result<f64, String> {
     let fraction: f64 = text

@@ -36,3 +36,4 @@ mod sql;
 mod support;
 mod surroundings;
 mod sync;
+mod triggers;

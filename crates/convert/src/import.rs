@@ -377,6 +377,8 @@ fn manifest(
         hosts: Vec::new(),
         closures: Vec::new(),
         flight: None,
+        triggered: Vec::new(),
+        triggered_more: 0,
         session: None,
         session_identity: None,
         warnings,

@@ -61,6 +61,7 @@ fn report() -> Report {
             started_unix_ns: 7,
             duration_ns: Some(9),
             events_span_ns: Some(8.5),
+            kept_because: Vec::new(),
             descheduled: "any_deschedule".into(),
         },
         intervals: vec![IntervalReport {

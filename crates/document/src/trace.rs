@@ -41,6 +41,10 @@ pub struct TraceSummary {
     /// What the descheduled flag means: `any_deschedule` (blocking counts),
     /// `preemption_only` or `unavailable`.
     pub descheduled: String,
+    /// Why the recorder made this snapshot by itself, as sentences without their stops; empty
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_because: Vec<String>,
 }
 
 /// The machine a trace was taken on.

@@ -5,6 +5,7 @@ mod kernel;
 pub mod mapped;
 mod merged;
 mod read_cost;
+mod triggered;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ pub use calibration::{
 };
 pub use kernel::{Balance, Comparison, Kernel, KernelSource, OtherThread};
 pub use read_cost::{Change, ReadCost};
+pub use triggered::{ThreadState, Triggered};
 
 /// Version of the trace format; this crate reads no other.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -91,6 +93,13 @@ pub struct Manifest {
     /// otherwise and in older traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flight: Option<Flight>,
+    /// Why the recorder made this snapshot by itself, the first reason first; empty otherwise and
+    /// in older traces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggered: Vec<Triggered>,
+    /// Number of further reasons.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub triggered_more: u64,
     /// Session directory, while there is one.
     #[serde(default)]
     pub session: Option<String>,
@@ -99,6 +108,10 @@ pub struct Manifest {
     pub session_identity: Option<SessionIdentity>,
     /// What the reader of the trace must know, in plain words.
     pub warnings: Vec<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What identifies a session directory as that of a trace.

@@ -72,6 +72,8 @@ pub(super) fn manifest(
         hosts: hosts(input, &alignment),
         closures: alignment.closures,
         flight: None,
+        triggered: Vec::new(),
+        triggered_more: 0,
         session: None,
         session_identity: None,
         warnings,

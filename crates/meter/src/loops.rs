@@ -81,6 +81,7 @@ pub fn measure(request: Request) -> Result<Report, ExperimentError> {
         names: Vec::new(),
         kernel: kernel::Wanted::Off,
         perturbation: None,
+        triggers: None,
         functions: None,
     };
     record(recording, &mut |_| {})?;

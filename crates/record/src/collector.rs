@@ -16,6 +16,7 @@ use undertick_ring::Overflow;
 use crate::accounts::{Accounts, Ended, GivenUp};
 use crate::disk::{BUFFER_BYTES, Disk};
 use crate::exited_threads::ExitedThreads;
+use crate::follow::Follow;
 use crate::perturbation::Levels;
 use crate::pool::Pool;
 use crate::recover::Recovered;
@@ -90,6 +91,8 @@ pub struct Collector {
     pub(crate) levels: Option<Levels>,
     /// Receives the records while they arrive.
     pub(crate) tap: Option<Tap>,
+    /// Passes the records of a flight recorder to its rules.
+    pub(crate) follow: Option<Follow>,
     /// Warnings for the user.
     warnings: Warnings,
 }
@@ -145,6 +148,7 @@ impl Collector {
             searches_orphans: false,
             levels: None,
             tap: None,
+            follow: None,
             warnings: Warnings::default(),
         })
     }
@@ -201,6 +205,14 @@ impl Collector {
                 || (search && map.writer_is_gone(self.our_namespace));
             if search && !closed {
                 self.rings[i].map.prepare_table();
+            }
+            if let Some(follow) = &mut self.follow {
+                // Once closed, it is complete.
+                let map = &self.rings[i].map;
+                follow.read(map, session);
+                if closed {
+                    follow.ended(map.number);
+                }
             }
             if !reads {
                 if closed {
@@ -338,6 +350,19 @@ impl Collector {
     /// has ended or cannot be queried.
     pub(crate) const fn search_orphans(&mut self, is_wanted: bool) {
         self.searches_orphans = is_wanted;
+    }
+
+    /// Number of events that programs could not write for lack of memory.
+    pub(crate) fn dropped(&self, session: &Session) -> u64 {
+        let open = self.rings.iter().map(|ring| ring.map.dropped());
+        let ended = self
+            .exited_threads
+            .as_ref()
+            .map_or(0, ExitedThreads::dropped);
+        open.fold(
+            session.lost_no_ring().saturating_add(ended),
+            u64::saturating_add,
+        )
     }
 
     /// Whether there is a ring that is not finished.

@@ -171,6 +171,8 @@ pub(crate) fn first_manifest(request: &Request, session: &Session) -> Manifest {
         }],
         closures: Vec::new(),
         flight: None,
+        triggered: Vec::new(),
+        triggered_more: 0,
         session: Some(session.dir().to_string_lossy().into_owned()),
         session_identity: None,
         warnings,

@@ -141,6 +141,12 @@ impl ExitedThreads {
         })
     }
 
+    /// The number of events that the stored threads could not write.
+    pub(crate) fn dropped(&self) -> u64 {
+        let rings = self.rings.iter().flatten();
+        rings.fold(0, |sum: u64, ended| sum.saturating_add(ended.ring.dropped))
+    }
+
     /// Returns the stored rings, and the account of what was given up.
     pub(crate) fn finish(self) -> (Vec<Ended>, GivenUp) {
         (self.rings.into_iter().flatten().collect(), self.given_up)

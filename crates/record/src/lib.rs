@@ -24,6 +24,7 @@ mod disk;
 mod exited_threads;
 pub mod finalize;
 pub mod finish;
+mod follow;
 pub mod functions;
 pub mod kernel;
 pub mod names;
@@ -45,7 +46,9 @@ mod session_identity;
 mod session_lock;
 pub mod snapshot;
 pub mod synthetic;
+mod thread_state;
 pub mod trace_dir;
+pub mod triggers;
 
 pub use descheduled::self_test as descheduled_self_test;
 pub use undertick_ring::Overflow;

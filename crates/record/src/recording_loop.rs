@@ -2,10 +2,11 @@
 //! directory, the loop that drains, and the end.
 
 mod account;
+mod snapshots;
+mod triggered;
 
 use std::fs::File;
 use std::os::fd::RawFd;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -22,6 +23,7 @@ use crate::description::{
     first_manifest, flight, keep_manifest, merge_names, moved, nothing_recorded,
 };
 use crate::finalize::{self, remove_empty};
+use crate::follow::Follow;
 use crate::functions::Recorded;
 use crate::kernel::{self, Length, Opening, Target, Watcher, Watching};
 use crate::output;
@@ -29,8 +31,10 @@ use crate::perturbation::{self, Levels, Switcher};
 use crate::request::{OnManifest, PAUSE, RecordingProgress, Request, Watch};
 use crate::session::{Session, Settings};
 use crate::session_identity;
-use crate::snapshot::{numbered, snapshot};
 use crate::trace_dir::TraceDir;
+use crate::triggers::SnapshotMade;
+
+use triggered::Triggered;
 
 /// Pause of a flight recorder, which has nothing to drain: it only looks for threads that have
 /// ended, while there is room for them.
@@ -51,8 +55,8 @@ const LAST_RINGS: Duration = Duration::from_millis(200);
 /// How long to drain rings that are still made after the program has ended or was told to stop
 /// recording.
 const LAST_ROUNDS: Duration = Duration::from_secs(10);
-/// The path of a snapshot, or why there is none.
-type Snapshot = Result<PathBuf, String>;
+/// A snapshot, or why there is none.
+type Snapshot = Result<SnapshotMade, String>;
 
 /// The end of a recording that is finished later, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +87,9 @@ pub(crate) struct RecordingLoop {
     reported: Instant,
     passed_on: Instant,
     on_manifest: Option<OnManifest>,
-    /// Results of snapshots that were requested by a signal.
+    /// Rules that make snapshots.
+    triggered: Option<Triggered>,
+    /// Results of snapshots that were requested by a signal, or caused by a rule.
     snapshots: (Sender<Snapshot>, Receiver<Snapshot>),
     /// Held while we record, so that any reader of the trace can see it.
     lock: File,
@@ -192,7 +198,14 @@ impl RecordingLoop {
             }
             None => None,
         };
+        let ns_per_tick = facts.rate.claim.rate.ns_per_tick();
+        let triggered = (request.triggers.clone()).map(|triggers| {
+            let watch = undertick_trigger::Watch::new(triggers.rules.clone(), ns_per_tick);
+            collector.follow = Some(Follow::new(watch, request.names.clone()));
+            Triggered::new(triggers, ns_per_tick)
+        });
         let recording = Self {
+            triggered,
             trace: trace.clone(),
             clock: facts.clock,
             given: request.names.clone(),
@@ -245,6 +258,7 @@ impl RecordingLoop {
             );
         }
         Ok(Self {
+            triggered: None,
             trace,
             clock,
             given: manifest.names.clone(),
@@ -305,6 +319,7 @@ impl RecordingLoop {
     /// Drains all rings once and reports progress now and then; returns the bytes drained.
     pub(crate) fn round(&mut self, progress: &mut dyn FnMut(RecordingProgress)) -> u64 {
         let moved = self.collector.round(&self.session, false);
+        self.look_at_rules(false);
         if self.reported.elapsed() >= REPORT_EVERY {
             self.reported = Instant::now();
             let counts = self.collector.progress(&self.session);
@@ -349,23 +364,6 @@ impl RecordingLoop {
 
     fn is_flight(&self) -> bool {
         self.session.settings().overflow == Overflow::Overwrite
-    }
-
-    /// The signal that makes a snapshot, where one can be made. Unlike other signals it is never
-    /// forwarded to programs.
-    pub(crate) fn snapshot_signal(settings: &Settings) -> Option<libc::c_int> {
-        (settings.overflow == Overflow::Overwrite).then(|| libc::SIGRTMIN())
-    }
-
-    /// Starts a snapshot beside the trace, with the first number that is free. The recording
-    /// continues; the result is reported later.
-    pub(crate) fn snapshot(&mut self) {
-        let (trace, results) = (self.trace.path_now(), self.snapshots.0.clone());
-        std::thread::spawn(move || {
-            let out = numbered(&trace);
-            let made = snapshot(&trace, &out, &mut |_| {});
-            let _ = results.send(made.map(|_| out).map_err(|error| error.to_string()));
-        });
     }
 
     /// Passes the records to a watcher while they arrive; returns the pause between two rounds.
@@ -445,6 +443,7 @@ impl RecordingLoop {
         progress: &mut dyn FnMut(RecordingProgress),
     ) -> Result<Manifest, TraceError> {
         let with_functions = self.functions.is_some();
+        self.finish_rules(progress);
         let pairs = self.switcher.take().map(Switcher::finish);
         // Checked before points are switched off.
         let damage = self.session.damage();

@@ -13,6 +13,7 @@ use crate::functions::Functions;
 use crate::kernel::Wanted;
 use crate::perturbation;
 use crate::session::Settings;
+use crate::triggers::{SnapshotMade, Triggers};
 
 /// Pause between two rounds, unless the last one drained much: 1 ms of one thread at full speed
 /// is 1.5 MB in its ring.
@@ -40,6 +41,8 @@ pub struct Request {
     pub perturbation: Option<perturbation::Wanted>,
     /// Functions to record of a program that nobody edited.
     pub functions: Option<Functions>,
+    /// Rules that make snapshots; for a recording that overwrites.
+    pub triggers: Option<Triggers>,
 }
 
 /// Progress of a recording, for the user.
@@ -47,8 +50,8 @@ pub struct Request {
 pub enum RecordingProgress {
     /// The program runs.
     Recording(CollectorProgress, Duration),
-    /// A snapshot was requested by a signal: its path, or why there is none.
-    Snapshot(Result<PathBuf, String>),
+    /// A snapshot was requested by a signal, or caused by a rule; or why there is none.
+    Snapshot(Result<SnapshotMade, String>),
     /// The program has ended; the share of the trace that is finalized, 0 to 1.
     Finalizing(f64),
 }

@@ -16,6 +16,8 @@
 //! its ring, that copy begins, and may end, later than the others. The snapshot has the kernel's
 //! events that the recorder has written, at most 10 ms less.
 
+mod part;
+
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -53,6 +55,9 @@ use crate::session_identity::{self, NotTaken};
 use crate::session_lock::SessionLock;
 use crate::trace_dir::TraceDir;
 
+use part::Cut;
+pub(crate) use part::Part;
+
 /// How often a ring is copied again because its writer came round. A copy takes a fraction of the
 /// time that the writer needs to fill the ring, unless it loses its CPU.
 const MOST_TRIES: u32 = 1000;
@@ -67,6 +72,19 @@ pub fn snapshot(
     out: &Path,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
+    snapshot_of(trace, out, &Part::default(), progress)
+}
+
+/// As [`snapshot`], of a part of what the recording holds.
+///
+/// # Errors
+/// As [`snapshot`].
+pub(crate) fn snapshot_of(
+    trace: &Path,
+    out: &Path,
+    part: &Part,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Manifest, TraceError> {
     let mut manifest = read_manifest(trace)?;
     let opened = session_of(trace, &manifest)?;
     let lock = SessionLock::open(&opened)?;
@@ -78,7 +96,7 @@ pub fn snapshot(
     }
     let of = TraceDir::open(trace)?;
     let new = TraceDir::make(out)?;
-    let made = make(&of, &opened, &new, &mut manifest);
+    let made = make(&of, &opened, &new, part, &mut manifest);
     // From here on the recorder may take rings away.
     drop(lock);
     let made = made.and_then(|_lock| finalize::finish(&new, &mut manifest, progress));
@@ -161,11 +179,16 @@ fn session_of_program(pid: i32) -> Option<PathBuf> {
 /// The first free name beside a trace: NAME-1.ut, NAME-2.ut, ...
 #[must_use]
 pub fn numbered(trace: &Path) -> PathBuf {
+    numbered_from(trace, 1).1
+}
+
+/// As [`numbered`], with this number at least; also returns the number.
+pub(crate) fn numbered_from(trace: &Path, first: u64) -> (u64, PathBuf) {
     let stem = trace.file_stem().unwrap_or_default().to_string_lossy();
-    (1u64..)
-        .map(|number| trace.with_file_name(format!("{stem}-{number}.ut")))
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| trace.to_owned())
+    (first..)
+        .map(|number| (number, trace.with_file_name(format!("{stem}-{number}.ut"))))
+        .find(|(_, path)| !path.exists())
+        .unwrap_or_else(|| (first, trace.to_owned()))
 }
 
 /// The session that holds the rings of a recording.
@@ -201,6 +224,7 @@ fn make(
     trace: &TraceDir,
     session: &SessionDir,
     out: &TraceDir,
+    part: &Part,
     manifest: &mut Manifest,
 ) -> Result<File, TraceError> {
     let path = out.join(RAW_FILE);
@@ -221,6 +245,8 @@ fn make(
     }
     rings.sort_unstable_by_key(|ring| ring.map.number);
     rings.iter_mut().for_each(Looked::look);
+    manifest.triggered = part.triggered.clone();
+    manifest.triggered_more = part.more;
     manifest.session = None;
     manifest.session_identity = None;
     manifest.lost = lost_no_ring(session)?;
@@ -233,15 +259,19 @@ fn make(
     let (given_up, mut ended) = (written.given_up, written.ended);
     // A recorder that was killed may have left both a ring and its stored events.
     ended.retain(|ring, _| !there.contains(&(*ring as u32)));
+    let mut cut = Cut::from_ticks(part.from_ticks);
     for file in EXITED_THREADS_FILES {
         each_block(trace, file, |header, block| {
             if there.contains(&header.ring) {
                 return Ok(());
             }
-            raw.write_all(block)
+            raw.write_all(cut.part(header, block))
         })?;
     }
-    for ended in ended.into_values() {
+    for mut ended in ended.into_values() {
+        let earlier = cut.earlier_events(ended.ring.ring as u32);
+        ended.ring.received = ended.ring.received.saturating_sub(earlier);
+        ended.ring.overwritten += earlier;
         manifest.rings.push(ended.ring);
         manifest.sampled.extend(ended.sampled);
     }
@@ -249,6 +279,7 @@ fn make(
     let mut blocks = Vec::new();
     for mut ring in rings {
         manifest.warnings.extend(ring.copy(&mut copied));
+        copied.keep_from(part.from_ticks);
         blocks.clear();
         copied.encode(&ring.map, &mut blocks);
         raw.write_all(&blocks).map_err(failed())?;
@@ -297,7 +328,8 @@ struct Copied {
     /// Position and records of each chunk, which lie in one segment each.
     chunks: Vec<(u64, usize)>,
     events: u64,
-    /// Events that were copied and overwritten before the rest was copied.
+    /// Events that were copied and overwritten before the rest was copied, or that came before what
+    /// is to be kept.
     dropped_again: u64,
 }
 
@@ -314,6 +346,24 @@ impl Copied {
         let dropped = self.dropped_again + self.events;
         self.clear();
         self.dropped_again = dropped;
+    }
+
+    /// Drops the records before a time.
+    fn keep_from(&mut self, ticks: u64) {
+        let dropped = part::before(&self.records, ticks);
+        let is_event = |words: &&[u64; 2]| Record::from_words(**words).kind != Kind::Continuation;
+        let events = self.records[..dropped].iter().filter(is_event).count() as u64;
+        self.events -= events;
+        self.dropped_again += events;
+        self.records.drain(..dropped);
+        let mut rest = dropped;
+        self.chunks.retain_mut(|(position, records)| {
+            let of_this = rest.min(*records);
+            rest -= of_this;
+            *position += 16 * of_this as u64;
+            *records -= of_this;
+            *records > 0
+        });
     }
 
     fn encode(&self, map: &RingMap, blocks: &mut Vec<u8>) {

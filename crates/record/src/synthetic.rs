@@ -178,6 +178,8 @@ fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
         hosts: Vec::new(),
         closures: Vec::new(),
         flight: None,
+        triggered: Vec::new(),
+        triggered_more: 0,
         session: None,
         session_identity: None,
         warnings: description.warnings,

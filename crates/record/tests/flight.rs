@@ -281,8 +281,9 @@ fn a_signal_makes_a_numbered_snapshot() {
             // SAFETY: to ourselves; the recorder has listened since before it began.
             unsafe { libc::kill(libc::getpid(), libc::SIGRTMIN()) };
             let made = told.recv_timeout(Duration::from_secs(30)).unwrap().unwrap();
-            assert_eq!(made, dir.path().join(format!("run-{number}.ut")));
-            let (_, rows) = rows(&made);
+            assert_eq!(made.trace, dir.path().join(format!("run-{number}.ut")));
+            assert_eq!(made.why, None);
+            let (_, rows) = rows(&made.trace);
             for (tid, written) in before {
                 let last = *numbers_of(&rows, tid).last().unwrap();
                 assert!(last >= written as i64 - 1, "{last} of {written}");

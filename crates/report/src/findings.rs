@@ -8,10 +8,11 @@ use crate::remarks::number_of;
 use crate::states::sentence;
 use crate::text::{clean, shorten};
 
-/// How much a finding weighs: the share of the time in spans that it is about. What makes all
-/// figures doubtful, and what dominates them, comes before the others.
+/// How much a finding weighs: the share of the time in spans that it is about. Why a snapshot was
+/// made, what makes all figures doubtful, and what dominates them, come before the others.
 type Weight = f64;
 
+const REASON: Weight = 4.0;
 const DOUBTFUL: Weight = 3.0;
 const DOMINANT: Weight = 2.0;
 /// Share from which a finding is worth a sentence.
@@ -31,6 +32,7 @@ const MOST_STATES: usize = 2;
 /// The findings that weigh most, sorted.
 pub(crate) fn findings(report: &Report) -> Vec<String> {
     let mut found: Vec<(Weight, String)> = Vec::new();
+    found.extend(kept(report));
     found.extend(lost(report));
     found.extend(dominant(report));
     found.extend(differing_paths(report));
@@ -44,6 +46,17 @@ pub(crate) fn findings(report: &Report) -> Vec<String> {
     (found.into_iter().take(MOST))
         .map(|(_, text)| text)
         .collect()
+}
+
+/// What made the recorder keep this.
+fn kept(report: &Report) -> Option<(Weight, String)> {
+    let (first, others) = report.trace.kept_because.split_first()?;
+    let others = match others.len() {
+        0 => String::new(),
+        1 => "; one more reason is in the JSON".to_owned(),
+        n => format!("; {n} more reasons are in the JSON"),
+    };
+    Some((REASON, format!("Kept because {}{others}.", clean(first))))
 }
 
 fn lost(report: &Report) -> Option<(Weight, String)> {

@@ -159,6 +159,7 @@ pub(super) fn report(intervals: Vec<IntervalReport>, lines: Vec<LineReport>) -> 
             started_unix_ns: 0,
             duration_ns: None,
             events_span_ns: None,
+            kept_because: Vec::new(),
             descheduled: String::new(),
         },
         intervals,

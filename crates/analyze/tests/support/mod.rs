@@ -146,6 +146,8 @@ pub fn manifest() -> Manifest {
         hosts: Vec::new(),
         closures: Vec::new(),
         flight: None,
+        triggered: Vec::new(),
+        triggered_more: 0,
         session: None,
         session_identity: None,
         warnings: vec![],

@@ -77,6 +77,7 @@ impl Machine for LocalMachine {
             names: numbering.names(experiment),
             kernel: self.kernel,
             perturbation: None,
+            triggers: None,
             functions: None,
         };
         let all = experiment.order().len();

@@ -166,6 +166,7 @@ impl InTurn {
             names: Vec::new(),
             kernel: self.kernel,
             perturbation: None,
+            triggers: None,
             functions: None,
         }
     }

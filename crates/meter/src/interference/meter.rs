@@ -293,6 +293,7 @@ pub(super) fn run_probe(
         names: Vec::new(),
         kernel: request.kernel,
         perturbation: None,
+        triggers: None,
         functions: None,
     };
     let manifest = record_watched(recording, watch, &mut |update| {

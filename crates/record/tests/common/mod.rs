@@ -151,6 +151,7 @@ pub fn request(trace: &Path, command: &[&str], settings: Settings) -> Request {
         names: Vec::new(),
         kernel: Wanted::Off,
         perturbation: None,
+        triggers: None,
         functions: None,
     }
 }

@@ -94,6 +94,8 @@ pub(super) fn build(
         hosts: Vec::new(),
         closures: Vec::new(),
         flight: None,
+        triggered: Vec::new(),
+        triggered_more: 0,
         session: None,
         session_identity: None,
         warnings,

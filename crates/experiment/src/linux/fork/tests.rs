@@ -154,6 +154,7 @@ fn record(with_children: bool) -> [u64; 3] {
                 names: Vec::new(),
                 kernel: undertick_record::kernel::Wanted::Off,
                 perturbation: None,
+                triggers: None,
                 functions: None,
             },
             &mut |_| {},

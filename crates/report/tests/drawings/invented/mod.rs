@@ -277,6 +277,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
             started_unix_ns: 1_772_323_203_000_000_000,
             duration_ns: Some(2_410_000_000),
             events_span_ns: Some(2.31e9),
+            kept_because: Vec::new(),
             descheduled: "any_deschedule".to_owned(),
         },
         paths: paths(&intervals),

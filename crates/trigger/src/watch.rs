@@ -1,0 +1,461 @@
+//! Applies rules to the records of a running program.
+
+mod learned;
+mod open_spans;
+
+use std::collections::HashMap;
+
+use undertick_ring::{Kind, Record};
+
+use crate::rule::{Condition, Limit, Rule};
+use learned::Learned;
+use open_spans::OpenSpans;
+
+/// A ring, and the thread that writes to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Number of the ring.
+    pub number: u32,
+    /// Process.
+    pub pid: i32,
+    /// Thread.
+    pub tid: i32,
+}
+
+/// The name of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name<'a> {
+    /// The process that gave it; `None` if it holds for all.
+    pub pid: Option<i32>,
+    /// Number of the event.
+    pub event: u16,
+    /// The name.
+    pub name: &'a str,
+}
+
+/// A rule was met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// Index of the rule.
+    pub rule: usize,
+    /// The thread; `None` for what is of no thread.
+    pub ring: Option<Ring>,
+    /// Reading of the recording clock at which it was met, ticks.
+    pub at: u64,
+    /// Reading at which the span began, ticks.
+    pub began: Option<u64>,
+    /// What was measured.
+    pub measured: Measured,
+}
+
+/// What met a rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measured {
+    /// A span took this long, and was to take at most the second, ns.
+    Took(f64, f64),
+    /// A span has been open for this long, ns.
+    OpenFor(f64),
+    /// An event came.
+    Came,
+    /// Events per second.
+    PerSecond(f64),
+    /// Number of events that were lost since the last look.
+    Lost(u64),
+}
+
+/// Number of events that a record can name.
+const EVENTS: usize = 1 << 16;
+/// Hits of one look; of more only the first are returned.
+const MOST_HITS: usize = 256;
+/// The shortest time over which a rate is taken, s, and the smallest number of events expected in
+/// it at the limit.
+const RATE_SECONDS: f64 = 1.0;
+const RATE_EVENTS: f64 = 3.0;
+
+/// What is known of an event number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// No record has had it.
+    Never,
+    /// No rule is about it.
+    Unnamed,
+    /// A rule is about it in some process.
+    Named,
+}
+
+/// The rules, and what they need to know of the past.
+#[derive(Debug)]
+pub struct Watch {
+    rules: Vec<Rule>,
+    ns_per_tick: f64,
+    /// By event number.
+    seen: Vec<Seen>,
+    /// Rules by process and event, as bits.
+    wanted: HashMap<(Option<i32>, u16), u64>,
+    /// Whether all records of the names' log have been considered.
+    is_named: bool,
+    open: HashMap<u32, OpenSpans>,
+    learned: Vec<Option<Learned>>,
+    rates: Vec<Option<RateSince>>,
+    lost: Option<u64>,
+    /// By rule: a name that it is about was seen.
+    named: Vec<bool>,
+    hits: Vec<Hit>,
+}
+
+/// The events of a rate, since when.
+#[derive(Clone, Copy, Debug)]
+struct RateSince {
+    /// Ticks; `None` until the first event.
+    from: Option<u64>,
+    events: u64,
+    /// The rule was met in the last stretch: it is met again only after a stretch in which it was
+    /// not.
+    was_met: bool,
+}
+
+impl Watch {
+    /// Most rules of a watch.
+    pub const MOST_RULES: usize = 64;
+
+    /// Makes a watch; of more than [`Self::MOST_RULES`] rules the last are ignored.
+    #[must_use]
+    pub fn new(mut rules: Vec<Rule>, ns_per_tick: f64) -> Self {
+        rules.truncate(Self::MOST_RULES);
+        let learned = (rules.iter())
+            .map(|rule| match rule.condition() {
+                Condition::Longer { limit, .. } => Learned::new(*limit),
+                _ => None,
+            })
+            .collect();
+        let rates = (rules.iter())
+            .map(|rule| {
+                matches!(rule.condition(), Condition::Rate { .. }).then_some(RateSince {
+                    from: None,
+                    events: 0,
+                    was_met: false,
+                })
+            })
+            .collect();
+        Self {
+            named: vec![false; rules.len()],
+            learned,
+            rates,
+            ns_per_tick,
+            seen: vec![Seen::Never; EVENTS],
+            wanted: HashMap::new(),
+            is_named: false,
+            open: HashMap::new(),
+            lost: None,
+            hits: Vec::new(),
+            rules,
+        }
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Takes all names that programs have given so far, later ones last.
+    pub fn take_names<'a>(&mut self, names: impl IntoIterator<Item = Name<'a>>) {
+        self.wanted.clear();
+        for Name { pid, event, name } in names {
+            let rules = self.rules_about(event, name);
+            // Also if there are none: a process may give a number another name.
+            self.wanted.insert((pid, event), rules);
+        }
+        for (&(_, event), &rules) in &self.wanted {
+            let seen = &mut self.seen[usize::from(event)];
+            match rules {
+                0 if *seen != Seen::Named => *seen = Seen::Unnamed,
+                0 => {}
+                _ => *seen = Seen::Named,
+            }
+            for rule in bits(rules) {
+                self.named[rule] = true;
+            }
+        }
+        self.is_named = true;
+    }
+
+    /// The rules about an event, as bits. A rule may give the number of an event in place of its
+    /// name.
+    fn rules_about(&self, event: u16, name: &str) -> u64 {
+        let is_about = |rule: &Rule| {
+            (rule.name()).is_some_and(|wanted| wanted == name || wanted.parse() == Ok(event))
+        };
+        (self.rules.iter().enumerate())
+            .filter(|(_, rule)| is_about(rule))
+            .fold(0, |rules, (index, _)| rules | 1 << index)
+    }
+
+    /// Whether some of the records have event numbers that no record had before, so that
+    /// [`Self::take_names`] should come before them.
+    #[must_use]
+    pub fn has_new_events(&self, records: &[[u64; 2]]) -> bool {
+        let is_new = |words: &[u64; 2]| {
+            let record = Record::from_words(*words);
+            let is_new = |event: u16| self.seen[usize::from(event)] == Seen::Never;
+            match record.kind {
+                Kind::Continuation => false,
+                Kind::Next => is_new(record.event) || is_new(record.payload as u16),
+                _ => is_new(record.event),
+            }
+        };
+        records.iter().any(is_new)
+    }
+
+    /// Takes the next records of a ring, as they lie in it.
+    pub fn take(&mut self, ring: Ring, records: &[[u64; 2]]) {
+        for words in records {
+            let record = Record::from_words(*words);
+            if record.kind == Kind::Continuation {
+                continue;
+            }
+            // The second one is the stage that begins.
+            let events = match record.kind {
+                Kind::Next => [record.event, record.payload as u16],
+                _ => [record.event; 2],
+            };
+            if events
+                .iter()
+                .all(|&event| self.seen[usize::from(event)] == Seen::Unnamed)
+            {
+                continue;
+            }
+            self.take_one(ring, record);
+        }
+    }
+
+    #[inline(never)]
+    fn take_one(&mut self, ring: Ring, record: Record) {
+        let (event, ts) = (record.event, record.ts);
+        match record.kind {
+            Kind::Continuation | Kind::Pair => {}
+            Kind::Instant => self.came(ring, event, ts, true),
+            Kind::Begin | Kind::BeginOrdered => self.begin(ring, event, ts),
+            Kind::End | Kind::EndOrdered => self.end(ring, event, ts),
+            Kind::Next => {
+                self.end(ring, event, ts);
+                self.begin(ring, record.payload as u16, ts);
+            }
+        }
+    }
+
+    fn rules_of(&mut self, pid: i32, event: u16) -> u64 {
+        let by_name = (self.wanted.get(&(Some(pid), event)))
+            .or_else(|| self.wanted.get(&(None, event)))
+            .copied();
+        if let Some(rules) = by_name {
+            return rules;
+        }
+        // It has no name: its number may be in a rule.
+        let rules = self.rules_about(event, "");
+        self.wanted.insert((None, event), rules);
+        self.seen[usize::from(event)] = match rules {
+            0 => Seen::Unnamed,
+            _ => Seen::Named,
+        };
+        for rule in bits(rules) {
+            self.named[rule] = true;
+        }
+        rules
+    }
+
+    fn begin(&mut self, ring: Ring, event: u16, ts: u64) {
+        let rules = self.rules_of(ring.pid, event);
+        if rules == 0 {
+            return;
+        }
+        self.came(ring, event, ts, false);
+        self.open
+            .entry(ring.number)
+            .or_insert_with(|| OpenSpans::new(ring))
+            .begin(event, ts);
+    }
+
+    fn end(&mut self, ring: Ring, event: u16, ts: u64) {
+        let rules = self.rules_of(ring.pid, event);
+        if rules == 0 {
+            return;
+        }
+        for rule in bits(rules) {
+            if let Some(rate) = &mut self.rates[rule] {
+                rate.events += 1;
+                rate.from.get_or_insert(ts);
+            }
+        }
+        let began = self
+            .open
+            .get_mut(&ring.number)
+            .and_then(|open| open.end(event));
+        let Some(began) = began else {
+            return; // it began before the watch did, or while records were overwritten
+        };
+        let took_ns = ts.wrapping_sub(began) as i64 as f64 * self.ns_per_tick;
+        for rule in bits(rules) {
+            let limit_ns = match (self.rules[rule].condition(), &mut self.learned[rule]) {
+                (Condition::Longer { .. }, Some(learned)) => learned.limit_for(took_ns),
+                (
+                    Condition::Longer {
+                        limit: Limit::Nanoseconds(ns),
+                        ..
+                    },
+                    None,
+                ) => Some(*ns),
+                _ => None,
+            };
+            if let Some(limit_ns) = limit_ns.filter(|&limit_ns| took_ns > limit_ns) {
+                let measured = Measured::Took(took_ns, limit_ns);
+                self.hit(rule, Some(ring), ts, Some(began), measured);
+            }
+        }
+    }
+
+    /// An event came, or a span began.
+    fn came(&mut self, ring: Ring, event: u16, ts: u64, is_counted: bool) {
+        let rules = self.rules_of(ring.pid, event);
+        for rule in bits(rules) {
+            if let Some(rate) = self.rates[rule].as_mut().filter(|_| is_counted) {
+                rate.events += 1;
+                rate.from.get_or_insert(ts);
+            }
+            if matches!(self.rules[rule].condition(), Condition::Event { .. }) {
+                self.hit(rule, Some(ring), ts, None, Measured::Came);
+            }
+        }
+    }
+
+    /// Records of a ring were overwritten before they were read: of its spans that are open, it is
+    /// not known which have ended.
+    pub fn gap(&mut self, ring: u32) {
+        self.open.remove(&ring);
+    }
+
+    /// A thread has ended, and all its records were taken.
+    pub fn ended(&mut self, ring: u32) {
+        self.open.remove(&ring);
+    }
+
+    /// Looks at what is not in a record: spans that are still open, rates, and events that were
+    /// lost. All records up to `now` (a reading, ticks) should have been taken; `lost` is the number
+    /// of events lost so far.
+    pub fn look(&mut self, now: u64, lost: u64) {
+        for rule in 0..self.rules.len() {
+            match self.rules[rule].condition() {
+                Condition::Open { for_ns, .. } => self.look_at_open(rule, *for_ns, now),
+                &Condition::Rate {
+                    is_below,
+                    per_second,
+                    ..
+                } => self.look_at_rate(rule, is_below, per_second, now),
+                Condition::Lost => {
+                    let before = self.lost.unwrap_or(0);
+                    if lost > before {
+                        self.hit(rule, None, now, None, Measured::Lost(lost - before));
+                    }
+                }
+                Condition::Longer { .. } | Condition::Event { .. } => {}
+            }
+        }
+        // The threads that are given up take their losses with them.
+        self.lost = self.lost.max(Some(lost));
+        for learned in self.learned.iter_mut().flatten() {
+            learned.settle();
+        }
+    }
+
+    fn look_at_open(&mut self, rule: usize, for_ns: f64, now: u64) {
+        let mut open = std::mem::take(&mut self.open);
+        for spans in open.values_mut() {
+            let ring = spans.ring;
+            let limit_ticks = for_ns / self.ns_per_tick;
+            for (event, began) in spans.open_since(now, limit_ticks, rule) {
+                if self.rules_of(ring.pid, event) & 1 << rule != 0 {
+                    let open_ns = now.wrapping_sub(began) as i64 as f64 * self.ns_per_tick;
+                    self.hit(
+                        rule,
+                        Some(ring),
+                        now,
+                        Some(began),
+                        Measured::OpenFor(open_ns),
+                    );
+                }
+            }
+        }
+        self.open = open;
+    }
+
+    fn look_at_rate(&mut self, rule: usize, is_below: bool, per_second: f64, now: u64) {
+        let Some(rate) = &mut self.rates[rule] else {
+            return;
+        };
+        let Some(from) = rate.from else {
+            return; // nothing has come yet: the program may be starting
+        };
+        let seconds = now.saturating_sub(from) as f64 * self.ns_per_tick / 1e9;
+        if seconds < RATE_SECONDS.max(RATE_EVENTS / per_second) {
+            return;
+        }
+        let found = rate.events as f64 / seconds;
+        let is_met = match is_below {
+            true => found < per_second,
+            false => found > per_second,
+        };
+        let is_new = is_met && !rate.was_met;
+        *rate = RateSince {
+            from: Some(now),
+            events: 0,
+            was_met: is_met,
+        };
+        if is_new {
+            self.hit(rule, None, now, Some(from), Measured::PerSecond(found));
+        }
+    }
+
+    fn hit(
+        &mut self,
+        rule: usize,
+        ring: Option<Ring>,
+        at: u64,
+        began: Option<u64>,
+        measured: Measured,
+    ) {
+        if self.hits.len() < MOST_HITS {
+            self.hits.push(Hit {
+                rule,
+                ring,
+                at,
+                began,
+                measured,
+            });
+        }
+    }
+
+    /// Returns the hits since the last call, in the order in which they were found.
+    pub fn hits(&mut self) -> Vec<Hit> {
+        std::mem::take(&mut self.hits)
+    }
+
+    /// The rules whose event no program has recorded.
+    pub fn without_events(&self) -> impl Iterator<Item = &Rule> {
+        let is_unnamed = |&(rule, is_named): &(&Rule, &bool)| rule.name().is_some() && !*is_named;
+        (self.rules.iter().zip(&self.named))
+            .filter(is_unnamed)
+            .map(|(rule, _)| rule)
+    }
+}
+
+/// The indices of the bits that are set.
+fn bits(mut of: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (of != 0).then(|| of.trailing_zeros() as usize)?;
+        of &= of - 1;
+        Some(bit)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! What the rules of a flight recorder cost the program and the recorder, and whether they find what
+//! a program was held up by.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::{compile, manifest, record, undertick};
+use crate::run::{Scratch, command, output, root};
+use crate::statistics::median;
+
+/// A rule about a span of which there are many, which is never met, and which needs each of them.
+const RULE: &str = "request > 1s";
+const FLIGHT: [&str; 4] = [
+    "--overflow",
+    "overwrite",
+    "--no-calibration",
+    "--kernel=off",
+];
+/// Events per second of one thread, and the share of a CPU that the recorder may use, %.
+const RATES: [(&str, f64); 2] = [("1000000", 1.0), ("10000000", 5.0)];
+const STALLS: &str = "200";
+/// Time over which the recorder's CPU time is read.
+const SECONDS: u64 = 3;
+
+pub fn measure(pairs: usize) -> Result<(), String> {
+    let scratch = Scratch::new("triggers")?;
+    let paced = compile(&scratch, "paced")?;
+    let trace = scratch.path("t.ut");
+    cost(&paced, &trace, pairs)?;
+    for (rate, target) in RATES {
+        let used = |rule: Option<&str>| recorder_cpu(&paced, rate, rule, &trace);
+        let (without, with) = (used(None)?, used(Some(RULE))?);
+        println!(
+            "recorder at {rate} events a second: {with:.2} % of a CPU with a rule, {without:.2} % \
+             without (target: {target} % more)"
+        );
+    }
+    let stalls = stalls(&scratch)?;
+    for kind in ["spin", "sleep", "lock"] {
+        found(&stalls, kind, &scratch)?;
+    }
+    open(&stalls, &trace)
+}
+
+/// The events that a program writes in a second, with a rule and without, in turn.
+fn cost(paced: &str, trace: &str, pairs: usize) -> Result<(), String> {
+    let events = |rule: &[&str]| -> Result<f64, String> {
+        let said = record(trace, &[&FLIGHT, rule].concat(), &[paced, "1", "0", "1"])?;
+        said.trim()
+            .parse()
+            .map_err(|_| format!("paced said {said:?}"))
+    };
+    let mut ratios = Vec::new();
+    for _ in 0..pairs {
+        let without = events(&[])?;
+        ratios.push(without / events(&["--trigger", RULE])?);
+    }
+    println!(
+        "\ntime of an event with a rule over that without: {:.4}, median of {pairs} pairs of a \
+         second in turn (target 1.02)",
+        median(&ratios)
+    );
+    Ok(())
+}
+
+/// Share of a CPU that the recorder uses, %.
+fn recorder_cpu(paced: &str, rate: &str, rule: Option<&str>, trace: &str) -> Result<f64, String> {
+    let _ = std::fs::remove_dir_all(trace);
+    let mut recorder = Command::new(undertick());
+    recorder.args(["record", "-o", trace]).args(FLIGHT);
+    if let Some(rule) = rule {
+        recorder.args(["--trigger", rule]);
+    }
+    let seconds = (SECONDS + 2).to_string();
+    let mut recorder = (recorder.args(["--", paced, &seconds, rate, "1"]))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    sleep(Duration::from_secs(1));
+    let before = on_cpu_ns(recorder.id())?;
+    sleep(Duration::from_secs(SECONDS));
+    let after = on_cpu_ns(recorder.id())?;
+    recorder.wait().map_err(|e| e.to_string())?;
+    Ok(100.0 * (after - before) / (SECONDS as f64 * 1e9))
+}
+
+/// CPU time of all threads of a process, ns.
+fn on_cpu_ns(pid: u32) -> Result<f64, String> {
+    let failed = |e: std::io::Error| format!("the recorder's threads: {e}");
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_err(failed)?;
+    let of_thread = |thread: std::io::Result<std::fs::DirEntry>| {
+        let text = std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    };
+    Ok(threads.filter_map(of_thread).sum())
+}
+
+/// The program of the tests that is held up at known places.
+fn stalls(scratch: &Scratch) -> Result<String, String> {
+    let out = scratch.path("stalls");
+    let source = root().join("crates/record/tests/programs/stalls.c");
+    let source = source.to_string_lossy();
+    output(command(&[
+        "cc",
+        "-O2",
+        "-Iinclude",
+        "-pthread",
+        &source,
+        "-o",
+        &out,
+    ]))?;
+    Ok(out)
+}
+
+/// Records a program that is held up 200 times for 8 ms among 400 000 requests of 10 us.
+fn found(stalls: &str, kind: &str, scratch: &Scratch) -> Result<(), String> {
+    let dir = scratch.path(kind);
+    std::fs::create_dir(&dir).map_err(|e| format!("{dir}: {e}"))?;
+    let trace = format!("{dir}/t.ut");
+    let rule = [
+        "--trigger",
+        "request > 6ms",
+        "--keep",
+        "20ms..1ms",
+        "--at-most",
+        "1000/h",
+    ];
+    let said = record(
+        &trace,
+        &[&FLIGHT[..], &rule].concat(),
+        &[stalls, "stalls", STALLS, "20", kind],
+    )?;
+    let wanted = said.lines().count();
+    let (mut hits, mut snapshots) = (0, 0);
+    for number in 1.. {
+        let snapshot = format!("{dir}/t-{number}.ut");
+        if !Path::new(&snapshot).exists() {
+            break;
+        }
+        let reasons = manifest(&snapshot)?;
+        hits += reasons["triggered"].as_array().map_or(0, Vec::len);
+        snapshots += 1;
+    }
+    println!(
+        "held up by {kind}: {wanted} times for 8 ms; {hits} requests over 6 ms were found, in \
+         {snapshots} snapshots"
+    );
+    Ok(())
+}
+
+/// How late a span that stays open is found.
+fn open(stalls: &str, trace: &str) -> Result<(), String> {
+    let rule = ["--trigger", "request open for 100ms", "--keep", "1s..0s"];
+    let mut late = Vec::new();
+    for _ in 0..20 {
+        let snapshot = trace.replace("t.ut", "t-1.ut");
+        let _ = std::fs::remove_dir_all(&snapshot);
+        record(
+            trace,
+            &[&FLIGHT[..], &rule].concat(),
+            &[stalls, "open", "400"],
+        )?;
+        let reasons = manifest(&snapshot)?;
+        let took = reasons["triggered"][0]["took_ns"]
+            .as_f64()
+            .ok_or("no reason")?;
+        late.push(took / 1e6 - 100.0);
+    }
+    late.sort_by(f64::total_cmp);
+    println!(
+        "open for 100 ms: found {:.1} ms later at the median, {:.1} ms at most, of 20 (target 50)",
+        median(&late),
+        late[late.len() - 1]
+    );
+    Ok(())
+}
