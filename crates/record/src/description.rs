@@ -1,6 +1,5 @@
 //! The description of a recording in its manifest.
 
-use std::collections::HashSet;
 use std::time::SystemTime;
 
 use undertick_clock::{ClockId, Source};
@@ -58,16 +57,6 @@ pub(crate) const fn nothing_recorded(session: &Session) -> &'static str {
     } else {
         "the program recorded no event: is it built with undertick.h or the undertick crate, and not with UNDERTICK_DISABLE?"
     }
-}
-
-pub(crate) fn merge_names(
-    mut names: Vec<manifest::Name>,
-    file: &[manifest::Name],
-) -> Vec<manifest::Name> {
-    let given: HashSet<u16> = file.iter().map(|given| given.event).collect();
-    names.retain(|known| !given.contains(&known.event));
-    names.extend_from_slice(file);
-    names
 }
 
 /// Adds the account of a flight recorder to the manifest.

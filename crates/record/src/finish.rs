@@ -24,7 +24,7 @@ use undertick_format::read::{Trace, read_manifest};
 
 use crate::accounts;
 use crate::damaged_session::Damaged;
-use crate::description::{flight, merge_names};
+use crate::description::flight;
 use crate::finalize;
 use crate::output::write_manifest;
 use crate::recording_loop::{Ended, RecordingLoop};
@@ -208,7 +208,7 @@ fn from_what_is_left(
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
     let (names, threads) = left.names();
-    manifest.names = merge_names(names, &manifest.names);
+    manifest.names = crate::names::merge_names(names, &manifest.names);
     if !threads.is_empty() {
         manifest.threads = threads;
     }

@@ -11,7 +11,7 @@ use undertick_format::manifest;
 use undertick_ring::{Mapped, Reader};
 use undertick_trigger::{Name, Ring, Watch};
 
-use crate::description::merge_names;
+use crate::names::merge_names;
 use crate::ring_drain::copy;
 use crate::ring_map::RingMap;
 use crate::session::Session;

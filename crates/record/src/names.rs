@@ -1,6 +1,6 @@
 //! Reads the log of names that the programs wrote.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -122,6 +122,14 @@ fn hold_for_all(mut names: Vec<Name>) -> Vec<Name> {
         })
         .collect();
     names.extend(for_all);
+    names
+}
+
+/// The names of programs, those replaced that were given to the recorder.
+pub(crate) fn merge_names(mut names: Vec<Name>, file: &[Name]) -> Vec<Name> {
+    let given: HashSet<u16> = file.iter().map(|given| given.event).collect();
+    names.retain(|known| !given.contains(&known.event));
+    names.extend_from_slice(file);
     names
 }
 

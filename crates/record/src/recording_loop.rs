@@ -19,13 +19,12 @@ use undertick_ring::Overflow;
 
 use crate::accounts::Program;
 use crate::collector::Collector;
-use crate::description::{
-    first_manifest, flight, keep_manifest, merge_names, moved, nothing_recorded,
-};
+use crate::description::{first_manifest, flight, keep_manifest, moved, nothing_recorded};
 use crate::finalize::{self, remove_empty};
 use crate::follow::Follow;
 use crate::functions::Recorded;
 use crate::kernel::{self, Length, Opening, Target, Watcher, Watching};
+use crate::names::merge_names;
 use crate::output;
 use crate::perturbation::{self, Levels, Switcher};
 use crate::request::{OnManifest, PAUSE, RecordingProgress, Request, Watch};

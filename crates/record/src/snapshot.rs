@@ -38,7 +38,7 @@ use undertick_ring::{Corrupt, Kind, Mapped, Memory, Reader, Record};
 
 use crate::accounts;
 use crate::control_page::open_control;
-use crate::description::{anchor, flight, merge_names};
+use crate::description::{anchor, flight};
 use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::finalize;
 use crate::finalize::remove_empty;
@@ -295,7 +295,7 @@ fn make(
     let (names, mut threads) = names::read(session);
     let known: HashSet<(i32, i32)> = manifest.rings.iter().map(|r| (r.pid, r.tid)).collect();
     threads.retain(|thread| known.contains(&(thread.pid, thread.tid)));
-    manifest.names = merge_names(names, &manifest.names);
+    manifest.names = names::merge_names(names, &manifest.names);
     manifest.threads = threads;
     flight(manifest, given_up, Some(unix_ns));
     output::write_manifest(out, manifest)?;

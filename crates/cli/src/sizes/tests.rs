@@ -1,4 +1,4 @@
-use super::{Duration, parse, parse_time};
+use super::*;
 
 #[test]
 fn times() {

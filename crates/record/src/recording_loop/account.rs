@@ -5,8 +5,9 @@ use std::path::Path;
 use undertick_format::manifest;
 
 use super::RecordingLoop;
-use crate::description::{anchor, merge_names};
+use crate::description::anchor;
 use crate::kernel::Watching;
+use crate::names::merge_names;
 use crate::perturbation;
 
 impl RecordingLoop {
