@@ -49,6 +49,7 @@ impl Follow {
             watch,
             readers,
             records,
+            given,
             ..
         } = self;
         let memory = map.memory();
@@ -60,7 +61,7 @@ impl Follow {
             pid: map.pid,
             tid: map.tid,
         };
-        let mut has_new_events = false;
+        let mut has_new_names = false;
         reader.look();
         loop {
             let before = reader.position();
@@ -75,12 +76,14 @@ impl Follow {
             if map.is_cut() || !reader.is_whole(&chunk) {
                 break; // what is left of it is seen at the next look
             }
-            if !has_new_events && watch.has_new_events(records) {
-                has_new_events = true;
-                let names = names_of(session, &self.given);
+            let mut taken = watch.take(ring, records, has_new_names);
+            if taken < records.len() {
+                has_new_names = true;
+                let names = names_of(session, given);
                 watch.take_names(names.iter().map(name));
+                taken += watch.take(ring, &records[taken..], true);
             }
-            watch.take(ring, records);
+            debug_assert_eq!(taken, records.len());
             reader.pass(&chunk, 0);
         }
     }

@@ -1,5 +1,6 @@
 //! Applies rules to the records of a running program.
 
+mod events;
 mod learned;
 mod open_spans;
 
@@ -8,6 +9,7 @@ use std::collections::HashMap;
 use undertick_ring::{Kind, Record};
 
 use crate::rule::{Condition, Limit, Rule};
+use events::{Events, Known};
 use learned::Learned;
 use open_spans::OpenSpans;
 
@@ -63,8 +65,6 @@ pub enum Measured {
     Lost(u64),
 }
 
-/// Number of events that a record can name.
-const EVENTS: usize = 1 << 16;
 /// Hits of one look; of more only the first are returned.
 const MOST_HITS: usize = 256;
 /// The shortest time over which a rate is taken, s, and the smallest number of events expected in
@@ -72,29 +72,15 @@ const MOST_HITS: usize = 256;
 const RATE_SECONDS: f64 = 1.0;
 const RATE_EVENTS: f64 = 3.0;
 
-/// What is known of an event number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    /// No record has had it.
-    Never,
-    /// No rule is about it.
-    Unnamed,
-    /// A rule is about it in some process.
-    Named,
-}
-
 /// The rules, and what they need to know of the past.
 #[derive(Debug)]
 pub struct Watch {
     rules: Vec<Rule>,
     ns_per_tick: f64,
-    /// By event number.
-    seen: Vec<Seen>,
-    /// Rules by process and event, as bits.
-    wanted: HashMap<(Option<i32>, u16), u64>,
-    /// Whether all records of the names' log have been considered.
-    is_named: bool,
+    events: Events,
     open: HashMap<u32, OpenSpans>,
+    /// The rules that an event meets, as bits.
+    about_events: u64,
     learned: Vec<Option<Learned>>,
     rates: Vec<Option<RateSince>>,
     lost: Option<u64>,
@@ -137,14 +123,17 @@ impl Watch {
                 })
             })
             .collect();
+        let is_about_event = |rule: &Rule| matches!(rule.condition(), Condition::Event { .. });
+        let about_events = (rules.iter().enumerate())
+            .filter(|(_, rule)| is_about_event(rule))
+            .fold(0, |rules, (index, _)| rules | 1 << index);
         Self {
+            about_events,
             named: vec![false; rules.len()],
             learned,
             rates,
             ns_per_tick,
-            seen: vec![Seen::Never; EVENTS],
-            wanted: HashMap::new(),
-            is_named: false,
+            events: Events::default(),
             open: HashMap::new(),
             lost: None,
             hits: Vec::new(),
@@ -160,24 +149,16 @@ impl Watch {
 
     /// Takes all names that programs have given so far, later ones last.
     pub fn take_names<'a>(&mut self, names: impl IntoIterator<Item = Name<'a>>) {
-        self.wanted.clear();
-        for Name { pid, event, name } in names {
-            let rules = self.rules_about(event, name);
-            // Also if there are none: a process may give a number another name.
-            self.wanted.insert((pid, event), rules);
-        }
-        for (&(_, event), &rules) in &self.wanted {
-            let seen = &mut self.seen[usize::from(event)];
-            match rules {
-                0 if *seen != Seen::Named => *seen = Seen::Unnamed,
-                0 => {}
-                _ => *seen = Seen::Named,
-            }
-            for rule in bits(rules) {
-                self.named[rule] = true;
-            }
-        }
-        self.is_named = true;
+        let rules = |name: Name<'a>| {
+            (
+                name.pid,
+                name.event,
+                self.rules_about(name.event, name.name),
+            )
+        };
+        let all: Vec<_> = names.into_iter().map(rules).collect();
+        self.note_named(all.iter().fold(0, |rules, (.., more)| rules | more));
+        self.events = Events::of_names(&all);
     }
 
     /// The rules about an event, as bits. A rule may give the number of an event in place of its
@@ -191,111 +172,100 @@ impl Watch {
             .fold(0, |rules, (index, _)| rules | 1 << index)
     }
 
-    /// Whether some of the records have event numbers that no record had before, so that
-    /// [`Self::take_names`] should come before them.
-    #[must_use]
-    pub fn has_new_events(&self, records: &[[u64; 2]]) -> bool {
-        let is_new = |words: &[u64; 2]| {
-            let record = Record::from_words(*words);
-            let is_new = |event: u16| self.seen[usize::from(event)] == Seen::Never;
-            match record.kind {
-                Kind::Continuation => false,
-                Kind::Next => is_new(record.event) || is_new(record.payload as u16),
-                _ => is_new(record.event),
-            }
-        };
-        records.iter().any(is_new)
+    fn note_named(&mut self, rules: u64) {
+        for rule in bits(rules) {
+            self.named[rule] = true;
+        }
     }
 
-    /// Takes the next records of a ring, as they lie in it.
-    pub fn take(&mut self, ring: Ring, records: &[[u64; 2]]) {
+    /// Takes the next records of a ring, as they lie in it, up to the first whose event was never
+    /// seen: [`Self::take_names`] should come before it, and then the rest. Returns how many were
+    /// taken. With `all`, events that have no name are taken to have none.
+    pub fn take(&mut self, ring: Ring, records: &[[u64; 2]], all: bool) -> usize {
+        let mut open = (self.open.remove(&ring.number)).unwrap_or_else(|| OpenSpans::new(ring));
+        let mut taken = 0;
         for words in records {
-            let record = Record::from_words(*words);
-            if record.kind == Kind::Continuation {
-                continue;
-            }
-            // The second one is the stage that begins.
-            let events = match record.kind {
-                Kind::Next => [record.event, record.payload as u16],
-                _ => [record.event; 2],
+            // The fields of `Record`, without the others.
+            let event = (words[1] >> 32) as u16;
+            let kind = Kind::from_code((words[1] >> 59) as u16);
+            let known = match kind {
+                Kind::Continuation => Known::Unwanted,
+                Kind::Next => self
+                    .events
+                    .known(event)
+                    .max(self.events.known(words[1] as u16)),
+                _ => self.events.known(event),
             };
-            if events
-                .iter()
-                .all(|&event| self.seen[usize::from(event)] == Seen::Unnamed)
-            {
-                continue;
+            match known {
+                Known::Unwanted => {}
+                Known::Wanted => self.take_one(ring, &mut open, Record::from_words(*words)),
+                Known::Never if !all => break,
+                Known::Never => {
+                    self.know(event);
+                    if kind == Kind::Next {
+                        self.know(words[1] as u16);
+                    }
+                    self.take_one(ring, &mut open, Record::from_words(*words));
+                }
             }
-            self.take_one(ring, record);
+            taken += 1;
+        }
+        if !open.is_empty() {
+            self.open.insert(ring.number, open);
+        }
+        taken
+    }
+
+    /// Takes an event to have no name, if it has none yet: its number may be in a rule.
+    fn know(&mut self, event: u16) {
+        if self.events.known(event) == Known::Never {
+            let rules = self.rules_about(event, "");
+            self.events.without_name(event, rules);
+            self.note_named(rules);
         }
     }
 
     #[inline(never)]
-    fn take_one(&mut self, ring: Ring, record: Record) {
+    fn take_one(&mut self, ring: Ring, open: &mut OpenSpans, record: Record) {
         let (event, ts) = (record.event, record.ts);
         match record.kind {
             Kind::Continuation | Kind::Pair => {}
             Kind::Instant => self.came(ring, event, ts, true),
-            Kind::Begin | Kind::BeginOrdered => self.begin(ring, event, ts),
-            Kind::End | Kind::EndOrdered => self.end(ring, event, ts),
+            Kind::Begin | Kind::BeginOrdered => self.begin(ring, open, event, ts),
+            Kind::End | Kind::EndOrdered => self.end(ring, open, event, ts),
             Kind::Next => {
-                self.end(ring, event, ts);
-                self.begin(ring, record.payload as u16, ts);
+                self.end(ring, open, event, ts);
+                self.begin(ring, open, record.payload as u16, ts);
             }
         }
     }
 
-    fn rules_of(&mut self, pid: i32, event: u16) -> u64 {
-        let by_name = (self.wanted.get(&(Some(pid), event)))
-            .or_else(|| self.wanted.get(&(None, event)))
-            .copied();
-        if let Some(rules) = by_name {
-            return rules;
+    fn begin(&mut self, ring: Ring, open: &mut OpenSpans, event: u16, ts: u64) {
+        let rules = self.events.rules(ring.pid, event);
+        if rules & self.about_events != 0 {
+            self.came(ring, event, ts, false);
         }
-        // It has no name: its number may be in a rule.
-        let rules = self.rules_about(event, "");
-        self.wanted.insert((None, event), rules);
-        self.seen[usize::from(event)] = match rules {
-            0 => Seen::Unnamed,
-            _ => Seen::Named,
-        };
-        for rule in bits(rules) {
-            self.named[rule] = true;
+        if rules != 0 {
+            open.begin(event, ts);
         }
-        rules
     }
 
-    fn begin(&mut self, ring: Ring, event: u16, ts: u64) {
-        let rules = self.rules_of(ring.pid, event);
+    fn end(&mut self, ring: Ring, open: &mut OpenSpans, event: u16, ts: u64) {
+        let rules = self.events.rules(ring.pid, event);
         if rules == 0 {
             return;
         }
-        self.came(ring, event, ts, false);
-        self.open
-            .entry(ring.number)
-            .or_insert_with(|| OpenSpans::new(ring))
-            .begin(event, ts);
-    }
-
-    fn end(&mut self, ring: Ring, event: u16, ts: u64) {
-        let rules = self.rules_of(ring.pid, event);
-        if rules == 0 {
-            return;
-        }
+        let began = open.end(event);
         for rule in bits(rules) {
             if let Some(rate) = &mut self.rates[rule] {
                 rate.events += 1;
                 rate.from.get_or_insert(ts);
             }
-        }
-        let began = self
-            .open
-            .get_mut(&ring.number)
-            .and_then(|open| open.end(event));
-        let Some(began) = began else {
-            return; // it began before the watch did, or while records were overwritten
-        };
-        let took_ns = ts.wrapping_sub(began) as i64 as f64 * self.ns_per_tick;
-        for rule in bits(rules) {
+            // Without a begin it began before the watch did, or while records were overwritten.
+            let Some(began) = began else {
+                continue;
+            };
+            let took_ns = ts.wrapping_sub(began) as i64 as f64 * self.ns_per_tick;
             let limit_ns = match (self.rules[rule].condition(), &mut self.learned[rule]) {
                 (Condition::Longer { .. }, Some(learned)) => learned.limit_for(took_ns),
                 (
@@ -316,8 +286,7 @@ impl Watch {
 
     /// An event came, or a span began.
     fn came(&mut self, ring: Ring, event: u16, ts: u64, is_counted: bool) {
-        let rules = self.rules_of(ring.pid, event);
-        for rule in bits(rules) {
+        for rule in bits(self.events.rules(ring.pid, event)) {
             if let Some(rate) = self.rates[rule].as_mut().filter(|_| is_counted) {
                 rate.events += 1;
                 rate.from.get_or_insert(ts);
@@ -373,7 +342,7 @@ impl Watch {
             let ring = spans.ring;
             let limit_ticks = for_ns / self.ns_per_tick;
             for (event, began) in spans.open_since(now, limit_ticks, rule) {
-                if self.rules_of(ring.pid, event) & 1 << rule != 0 {
+                if self.events.rules(ring.pid, event) & 1 << rule != 0 {
                     let open_ns = now.wrapping_sub(began) as i64 as f64 * self.ns_per_tick;
                     self.hit(
                         rule,

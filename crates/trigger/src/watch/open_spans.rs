@@ -28,6 +28,10 @@ impl OpenSpans {
         }
     }
 
+    pub(super) const fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
     pub(super) fn begin(&mut self, event: u16, began: u64) {
         if self.spans.len() == MOST_OPEN {
             self.spans.remove(0);

@@ -48,6 +48,10 @@ fn span(event: u16, from: u64, until: u64) -> [[u64; 2]; 2] {
     ]
 }
 
+fn take(watch: &mut Watch, ring: Ring, records: &[[u64; 2]]) {
+    assert_eq!(watch.take(ring, records, true), records.len());
+}
+
 fn took(hits: &[Hit]) -> Vec<(usize, u64, f64)> {
     let took = |hit: &Hit| match hit.measured {
         Measured::Took(ns, _) => (hit.rule, hit.at, ns),
@@ -60,16 +64,17 @@ fn took(hits: &[Hit]) -> Vec<(usize, u64, f64)> {
 fn a_span_that_takes_longer_is_found_once() {
     let mut watch = watch(&["request > 1us", "step > 100ns"]);
     // 1 us is 2000 ticks; exactly as long is not longer.
-    watch.take(RING, &span(REQUEST, 1000, 3000));
+    take(&mut watch, RING, &span(REQUEST, 1000, 3000));
     assert_eq!(watch.hits(), []);
-    watch.take(RING, &span(REQUEST, 5000, 7001));
+    take(&mut watch, RING, &span(REQUEST, 5000, 7001));
     let hits = watch.hits();
     assert_eq!(took(&hits), [(0, 7001, 1000.5)]);
     assert_eq!(hits[0].ring, Some(RING));
     assert_eq!(hits[0].began, Some(5000));
     assert_eq!(watch.hits(), []);
     // Ordered readings, and stages: each stage ends where the next begins.
-    watch.take(
+    take(
+        &mut watch,
         RING,
         &[
             record(Kind::BeginOrdered, STEP, 10_000),
@@ -88,7 +93,8 @@ fn a_span_that_takes_longer_is_found_once() {
 #[test]
 fn spans_are_matched_as_the_report_matches_them() {
     let mut watch = watch(&["request > 1us", "step > 1us"]);
-    watch.take(
+    take(
+        &mut watch,
         RING,
         &[
             record(Kind::End, REQUEST, 50),
@@ -127,25 +133,52 @@ fn threads_and_processes_are_kept_apart() {
         pid: 50,
         tid: 50,
     };
-    watch.take(RING, &[record(Kind::Begin, REQUEST, 0)]);
-    watch.take(second, &[record(Kind::Begin, REQUEST, 1000)]);
-    watch.take(other, &span(REQUEST, 0, 1_000_000));
-    watch.take(second, &[record(Kind::End, REQUEST, 3500)]);
-    watch.take(RING, &[record(Kind::End, REQUEST, 4000)]);
+    take(&mut watch, RING, &[record(Kind::Begin, REQUEST, 0)]);
+    take(&mut watch, second, &[record(Kind::Begin, REQUEST, 1000)]);
+    take(&mut watch, other, &span(REQUEST, 0, 1_000_000));
+    // A name that holds for all does not change that.
+    watch.take_names([
+        named((REQUEST, "idle")),
+        named((REQUEST, "request")),
+        Name {
+            pid: Some(50),
+            event: REQUEST,
+            name: "idle",
+        },
+        Name {
+            pid: None,
+            event: REQUEST,
+            name: "request",
+        },
+    ]);
+    take(&mut watch, other, &span(REQUEST, 0, 1_000_000));
+    take(
+        &mut watch,
+        Ring {
+            number: 6,
+            pid: 60,
+            tid: 60,
+        },
+        &span(REQUEST, 0, 4000),
+    );
+    assert_eq!(watch.hits().len(), 1);
+    take(&mut watch, second, &[record(Kind::End, REQUEST, 3500)]);
+    take(&mut watch, RING, &[record(Kind::End, REQUEST, 4000)]);
     let hits = watch.hits();
     assert_eq!(took(&hits), [(0, 3500, 1250.0), (0, 4000, 2000.0)]);
     assert_eq!(hits[0].ring, Some(second));
     // A span of a thread that has ended is not continued by a ring with the same number.
-    watch.take(RING, &[record(Kind::Begin, REQUEST, 5000)]);
+    take(&mut watch, RING, &[record(Kind::Begin, REQUEST, 5000)]);
     watch.ended(RING.number);
-    watch.take(RING, &[record(Kind::End, REQUEST, 50_000)]);
+    take(&mut watch, RING, &[record(Kind::End, REQUEST, 50_000)]);
     assert_eq!(watch.hits(), []);
 }
 
 #[test]
 fn an_event_and_the_begin_of_a_span() {
     let mut watch = watch(&["event error", "event step"]);
-    watch.take(
+    take(
+        &mut watch,
         RING,
         &[
             record(Kind::Instant, ERROR, 10),
@@ -161,7 +194,7 @@ fn an_event_and_the_begin_of_a_span() {
 #[test]
 fn a_span_that_stays_open_is_found_while_it_is_open() {
     let mut watch = watch(&["request open for 1us", "request open for 5us"]);
-    watch.take(RING, &[record(Kind::Begin, REQUEST, 1000)]);
+    take(&mut watch, RING, &[record(Kind::Begin, REQUEST, 1000)]);
     watch.look(3000, 0);
     assert_eq!(watch.hits(), []);
     watch.look(3001, 0);
@@ -176,8 +209,8 @@ fn a_span_that_stays_open_is_found_while_it_is_open() {
         watch.hits().iter().map(|hit| hit.rule).collect::<Vec<_>>(),
         [1]
     );
-    watch.take(RING, &[record(Kind::End, REQUEST, 21_000)]);
-    watch.take(RING, &span(REQUEST, 22_000, 25_000));
+    take(&mut watch, RING, &[record(Kind::End, REQUEST, 21_000)]);
+    take(&mut watch, RING, &span(REQUEST, 22_000, 25_000));
     watch.look(30_000, 0);
     assert_eq!(watch.hits(), []);
 }
@@ -186,10 +219,10 @@ fn a_span_that_stays_open_is_found_while_it_is_open() {
 #[test]
 fn a_gap_forgets_what_was_open() {
     let mut watch = watch(&["request > 1us", "request open for 1us"]);
-    watch.take(RING, &[record(Kind::Begin, REQUEST, 0)]);
+    take(&mut watch, RING, &[record(Kind::Begin, REQUEST, 0)]);
     watch.gap(RING.number);
     watch.look(1_000_000, 0);
-    watch.take(RING, &[record(Kind::End, REQUEST, 1_000_000)]);
+    take(&mut watch, RING, &[record(Kind::End, REQUEST, 1_000_000)]);
     assert_eq!(watch.hits(), []);
 }
 
@@ -199,15 +232,19 @@ fn a_gap_forgets_what_was_open() {
 fn a_limit_is_learned() {
     let mut watch = watch(&["request > 4 x median", "step > p90"]);
     for i in 0..99 {
-        watch.take(RING, &span(REQUEST, 10_000 * i, 10_000 * i + 2000));
+        take(
+            &mut watch,
+            RING,
+            &span(REQUEST, 10_000 * i, 10_000 * i + 2000),
+        );
     }
     watch.look(0, 0);
-    watch.take(RING, &span(REQUEST, 0, 100_000));
+    take(&mut watch, RING, &span(REQUEST, 0, 100_000));
     assert_eq!(watch.hits(), []);
     watch.look(0, 0);
-    watch.take(RING, &span(REQUEST, 0, 8000));
+    take(&mut watch, RING, &span(REQUEST, 0, 8000));
     assert_eq!(watch.hits(), []);
-    watch.take(RING, &span(REQUEST, 0, 8200));
+    take(&mut watch, RING, &span(REQUEST, 0, 8200));
     let hits = watch.hits();
     assert_eq!(took(&hits), [(0, 8200, 4100.0)]);
     let Measured::Took(_, limit) = hits[0].measured else {
@@ -216,12 +253,12 @@ fn a_limit_is_learned() {
     assert!((limit / 4000.0 - 1.0).abs() < 0.002, "{limit}");
     // 200 spans of 1 to 200 us: 20 are above the 90th percentile of 180 us.
     for i in 1..=200 {
-        watch.take(RING, &span(STEP, 0, 2000 * i));
+        take(&mut watch, RING, &span(STEP, 0, 2000 * i));
     }
     watch.look(0, 0);
-    watch.take(RING, &span(STEP, 0, 2000 * 179));
+    take(&mut watch, RING, &span(STEP, 0, 2000 * 179));
     assert_eq!(watch.hits(), []);
-    watch.take(RING, &span(STEP, 0, 2000 * 182));
+    take(&mut watch, RING, &span(STEP, 0, 2000 * 182));
     assert_eq!(watch.hits().len(), 1);
 }
 
@@ -234,7 +271,7 @@ fn a_rate_is_found_when_it_falls_and_when_it_rises() {
     assert_eq!(watch.hits(), [], "nothing has begun");
     let come = |watch: &mut Watch, from: u64, until: u64, each: u64| {
         for ts in (from..until).step_by(each as usize) {
-            watch.take(RING, &[record(Kind::Instant, ERROR, ts)]);
+            take(watch, RING, &[record(Kind::Instant, ERROR, ts)]);
             watch.look(ts, 0);
         }
     };
@@ -272,14 +309,21 @@ fn names_come_later_and_numbers_are_names() {
         0.5,
     );
     let records = span(20, 0, 10_000);
-    assert!(watch.has_new_events(&records));
+    assert_eq!(watch.take(RING, &records, false), 0);
     watch.take_names([named((20, "late"))]);
-    assert!(!watch.has_new_events(&records));
-    watch.take(RING, &records);
-    let next = [with_payload(Kind::Next, 20, 5, 21)];
-    assert!(watch.has_new_events(&next));
-    assert!(!watch.has_new_events(&[with_payload(Kind::Continuation, 22, 5, 1)]));
-    watch.take(RING, &span(60_000, 0, 10_000));
+    assert_eq!(watch.take(RING, &records, false), 2);
+    let next = [
+        with_payload(Kind::Continuation, 22, 5, 1),
+        with_payload(Kind::Next, 20, 5, 21),
+    ];
+    assert_eq!(watch.take(RING, &next, false), 1);
+    assert_eq!(watch.take(RING, &next[1..], true), 1);
+    assert_eq!(
+        watch.take(RING, &next[1..], false),
+        1,
+        "it is known to have no name"
+    );
+    take(&mut watch, RING, &span(60_000, 0, 10_000));
     assert_eq!(
         took(&watch.hits()),
         [(0, 10_000, 5000.0), (1, 10_000, 5000.0)]
@@ -313,8 +357,8 @@ fn any_record_is_taken() {
                 ]
             })
             .collect();
-        let _ = watch.has_new_events(&records);
-        watch.take(RING, &records);
+        let taken = watch.take(RING, &records, false);
+        take(&mut watch, RING, &records[taken..]);
         watch.look(random(), random());
         assert!(watch.hits().len() <= MOST_HITS);
     }
