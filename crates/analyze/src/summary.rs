@@ -455,8 +455,11 @@ fn kept_because(manifest: &Manifest) -> Vec<String> {
         };
         format!("{}{thread} (rule: {})", of.text, of.rule)
     };
-    let more = (manifest.triggered_more > 0)
-        .then(|| format!("rules were met {} times more", manifest.triggered_more));
+    let more = match manifest.triggered_more {
+        0 => None,
+        1 => Some("rules were met once more".to_owned()),
+        n => Some(format!("rules were met {n} times more")),
+    };
     manifest.triggered.iter().map(reason).chain(more).collect()
 }
 

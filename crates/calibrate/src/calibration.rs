@@ -22,7 +22,7 @@ use undertick_format::TraceError;
 use undertick_format::manifest::Calibration;
 use undertick_format::read::Trace;
 use undertick_record::functions::Functions;
-use undertick_record::kernel::Wanted;
+use undertick_record::kernel::{Wanted, wait_for_removals};
 use undertick_record::record::{Request, record};
 use undertick_record::session::Settings;
 use undertick_units::{Estimate, Interval};
@@ -324,6 +324,7 @@ fn recorded(
         functions,
     };
     let trace = request.trace.clone();
+    wait_for_removals();
     record(request, &mut |_| {})?;
     let trace = Trace::open(&trace)?;
     Ok((dir, trace))

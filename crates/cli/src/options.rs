@@ -233,7 +233,7 @@ pub struct Recording {
     /// Make a snapshot when the program meets a rule (needs --overflow overwrite): 'NAME > 5ms',
     /// 'NAME > p99.9', 'NAME > 4 x median', 'NAME open for 1s', 'event NAME', 'rate of NAME < 100/s'
     /// or 'lost > 0'. May be given several times
-    #[arg(long, value_name = "RULE", value_parser = rule)]
+    #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "card")]
     pub trigger: Vec<undertick_trigger::Rule>,
     /// With --trigger: how much a snapshot holds of what came before the span or the event, and for
     /// how long the recorder goes on after it
@@ -243,8 +243,8 @@ pub struct Recording {
     #[arg(long, value_name = "N/TIME", requires = "trigger", default_value = "10/min", value_parser = sizes::parse_at_most)]
     pub at_most: (u32, Duration),
     /// With --trigger: the largest size of all snapshots together; of more the oldest are removed
-    #[arg(long, value_name = "SIZE", requires = "trigger", value_parser = sizes::parse)]
-    pub keep_total: Option<u64>,
+    #[arg(long, value_name = "SIZE", requires = "trigger", default_value = "4GiB", value_parser = sizes::parse)]
+    pub keep_total: u64,
     /// Record one in N sampled spans, of one event (its number, or its name in --events) or of all
     #[arg(long, value_name = "[EVENT=]N")]
     pub sample: Vec<String>,

@@ -17,7 +17,7 @@ use undertick_record::perturbation::Wanted;
 use undertick_record::record::{RecordingProgress, Request, With, record_with};
 use undertick_record::session::Settings;
 use undertick_record::triggers::Triggers;
-use undertick_trigger::Rule;
+use undertick_trigger::{Rule, Watch};
 
 use crate::Failure;
 use crate::options::{Overflow, Record, Recording};
@@ -124,6 +124,10 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
             "--trigger keeps the last seconds of a flight recorder: add --overflow overwrite",
         ));
     }
+    if arguments.trigger.len() > Watch::MOST_RULES {
+        let most = Watch::MOST_RULES;
+        return Err(Failure::usage(format!("--trigger: at most {most} rules")));
+    }
     let names = names(arguments.events.as_deref())?;
     let trace = match &arguments.output {
         Some(given) => given.clone(),
@@ -147,7 +151,8 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     let (choice, source) = source()?;
     let kernel = arguments.kernel.into();
     // A calibration must not find these buffers open: events take longer then.
-    let measures = !arguments.no_calibration && (arguments.calibrate || !is_kept(&choice, kernel));
+    let measures = !arguments.no_calibration
+        && (arguments.calibrate || !is_kept(&choice, kernel, functions.is_some()));
     let opening = match arguments.pid {
         None if !measures => Opening::begin(kernel, choice.clock),
         _ => None,
@@ -207,14 +212,14 @@ fn triggers(
     rules: Vec<Rule>,
     (before, after): (Duration, Duration),
     at_most: (u32, Duration),
-    most_bytes: Option<u64>,
+    most_bytes: u64,
 ) -> Option<Triggers> {
     (!rules.is_empty()).then_some(Triggers {
         rules,
         before,
         after,
         at_most,
-        most_bytes,
+        most_bytes: Some(most_bytes),
     })
 }
 

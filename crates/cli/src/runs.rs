@@ -38,6 +38,11 @@ pub fn run(arguments: &Recording, wanted: u64, apart: Duration) -> Result<u8, Fa
             "--runs starts the program anew each time, so it goes with a command, not with --pid or --card",
         ));
     }
+    if !arguments.trigger.is_empty() {
+        return Err(Failure::usage(
+            "--trigger keeps what was slow, which is no run like the others: leave out --runs",
+        ));
+    }
     is_there(&arguments.command[0])?; // before anything is made
     let dir =
         (arguments.output.clone()).unwrap_or_else(|| free_name(&arguments.command[0], "runs"));

@@ -56,12 +56,18 @@ pub fn parse_moment(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| "too long".to_owned())
 }
 
-/// Parses two times, either of which may be zero: `2s..0.5s`.
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Parses two times of a day at most, either of which may be zero: `2s..0.5s`.
 pub fn parse_before_and_after(text: &str) -> Result<(Duration, Duration), String> {
     let (before, after) = text
         .split_once("..")
         .ok_or("two times, the first for what came before: write for example 2s..0.5s")?;
-    Ok((parse_moment(before.trim())?, parse_moment(after.trim())?))
+    let times = (parse_moment(before.trim())?, parse_moment(after.trim())?);
+    match times.0.max(times.1) > A_DAY {
+        true => Err("at most 24h".to_owned()),
+        false => Ok(times),
+    }
 }
 
 /// Parses a number in a time: `10/min`, `1/s`, `100/24h`.

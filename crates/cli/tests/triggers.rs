@@ -88,6 +88,8 @@ fn what_is_no_rule_is_refused_at_its_place() {
     );
     let without_rule = [&flight[..], &["--keep-total", "1GiB"]].concat();
     refused(&with(&without_rule), 2, &["--trigger"]);
+    let with_runs = [&flight[..], &["--trigger", "lost > 0", "--runs", "2"]].concat();
+    refused(&with(&with_runs), 2, &["leave out --runs"]);
     let no_time = [&flight[..], &["--trigger", "lost > 0", "--keep", "2s"]].concat();
     refused(&with(&no_time), 2, &["2s..0.5s"]);
 }

@@ -364,6 +364,7 @@ fn manifest(
             overflow: "imported".to_owned(),
             ring_bytes: 0,
             budget_bytes: 0,
+            triggers: None,
         },
         names: intake.names.clone(),
         threads,

@@ -18,7 +18,7 @@ pub use calibration::{
 };
 pub use kernel::{Balance, Comparison, Kernel, KernelSource, OtherThread};
 pub use read_cost::{Change, ReadCost};
-pub use triggered::{ThreadState, Triggered};
+pub use triggered::{ThreadState, TriggerSettings, Triggered};
 
 /// Version of the trace format; this crate reads no other.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -277,6 +277,9 @@ pub struct Recorder {
     pub ring_bytes: u64,
     /// The most memory that all rings together may take, bytes.
     pub budget_bytes: u64,
+    /// The rules that make snapshots (`record --trigger`); absent without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triggers: Option<TriggerSettings>,
 }
 
 /// Name of an event.

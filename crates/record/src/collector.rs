@@ -185,6 +185,9 @@ impl Collector {
         // A flight recorder reads a ring once recording has stopped; rings of ended threads
         // earlier.
         let reads = last || self.exited_threads.is_none();
+        if let Some(follow) = &mut self.follow {
+            follow.begin_round();
+        }
         if last && self.exited_threads.is_some() {
             self.lock.wait();
         }
@@ -208,11 +211,7 @@ impl Collector {
             }
             if let Some(follow) = &mut self.follow {
                 // Once closed, it is complete.
-                let map = &self.rings[i].map;
-                follow.read(map, session);
-                if closed {
-                    follow.ended(map.number);
-                }
+                follow.read(&self.rings[i].map, session, self.our_namespace);
             }
             if !reads {
                 if closed {

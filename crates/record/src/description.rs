@@ -13,6 +13,7 @@ use crate::perturbation;
 use crate::request::Request;
 use crate::session::Session;
 use crate::trace_dir::TraceDir;
+use crate::triggers::Triggers;
 
 /// Writes the manifest of a finished recording, and only then removes the session. If the disk
 /// has no room for the manifest, it stays in the session.
@@ -137,6 +138,7 @@ pub(crate) fn first_manifest(request: &Request, session: &Session) -> Manifest {
             overflow: format!("{:?}", session.settings().overflow).to_lowercase(),
             ring_bytes: session.settings().ring_bytes,
             budget_bytes: session.budget_bytes(),
+            triggers: request.triggers.as_ref().map(Triggers::settings),
         },
         names: request.names.clone(),
         threads: Vec::new(),

@@ -26,6 +26,8 @@ pub(crate) struct Follow {
     /// Names from a file; they replace those of the program.
     given: Vec<manifest::Name>,
     named: Option<Instant>,
+    /// Names were read in this round.
+    has_new_names: bool,
 }
 
 impl Follow {
@@ -36,59 +38,57 @@ impl Follow {
             records: Vec::new(),
             given,
             named: None,
+            has_new_names: false,
         }
     }
 
-    /// Passes on what a ring has got since the last call.
-    pub(crate) fn read(&mut self, map: &RingMap, session: &Session) {
-        let is_new = !self.readers.contains_key(&map.number);
-        if is_new || self.named.is_none_or(|last| last.elapsed() >= NAMES_EVERY) {
+    /// Begins a round over all rings, in which names are read once at most: a program may make many
+    /// threads, and each reading parses all names.
+    pub(crate) fn begin_round(&mut self) {
+        self.has_new_names = false;
+    }
+
+    /// Passes on what a ring has got since the last call. `our_namespace` is that of our process
+    /// numbers.
+    pub(crate) fn read(&mut self, map: &RingMap, session: &Session, our_namespace: u32) {
+        if self.named.is_none_or(|last| last.elapsed() >= NAMES_EVERY) {
             self.take_names(session);
         }
-        let Self {
-            watch,
-            readers,
-            records,
-            given,
-            ..
-        } = self;
         let memory = map.memory();
-        let reader = readers
-            .entry(map.number)
-            .or_insert_with(|| Reader::new(memory));
+        let number = map.number;
+        (self.readers.entry(number))
+            .or_insert_with(|| Reader::new(memory))
+            .look();
         let ring = Ring {
-            number: map.number,
+            number,
+            is_here: map.is_of_namespace(our_namespace),
             pid: map.pid,
             tid: map.tid,
         };
-        let mut has_new_names = false;
-        reader.look();
-        loop {
+        while let Some(reader) = self.readers.get_mut(&number) {
             let before = reader.position();
             // A ring that the program has overwritten is the collector's to report.
             let Ok(Some(chunk)) = reader.seen_chunk() else {
                 break;
             };
             if chunk.position != before {
-                watch.gap(ring.number);
+                self.watch.gap(number);
             }
-            copy(&memory, &chunk, records);
+            copy(&memory, &chunk, &mut self.records);
             if map.is_cut() || !reader.is_whole(&chunk) {
                 break; // what is left of it is seen at the next look
             }
-            let mut taken = watch.take(ring, records, has_new_names);
-            if taken < records.len() {
-                has_new_names = true;
-                let names = names_of(session, given);
-                watch.take_names(names.iter().map(name));
-                taken += watch.take(ring, &records[taken..], true);
-            }
-            debug_assert_eq!(taken, records.len());
             reader.pass(&chunk, 0);
+            let taken = self.watch.take(ring, &self.records, self.has_new_names);
+            if taken < self.records.len() {
+                self.take_names(session);
+                self.watch.take(ring, &self.records[taken..], true);
+            }
         }
     }
 
     fn take_names(&mut self, session: &Session) {
+        self.has_new_names = true;
         self.named = Some(Instant::now());
         let names = names_of(session, &self.given);
         self.watch.take_names(names.iter().map(name));

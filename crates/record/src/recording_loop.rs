@@ -21,7 +21,6 @@ use crate::accounts::Program;
 use crate::collector::Collector;
 use crate::description::{first_manifest, flight, keep_manifest, moved, nothing_recorded};
 use crate::finalize::{self, remove_empty};
-use crate::follow::Follow;
 use crate::functions::Recorded;
 use crate::kernel::{self, Length, Opening, Target, Watcher, Watching};
 use crate::names::merge_names;
@@ -31,7 +30,7 @@ use crate::request::{OnManifest, PAUSE, RecordingProgress, Request, Watch};
 use crate::session::{Session, Settings};
 use crate::session_identity;
 use crate::trace_dir::TraceDir;
-use crate::triggers::SnapshotMade;
+use crate::triggers::{SnapshotMade, Triggers};
 
 use triggered::Triggered;
 
@@ -198,11 +197,17 @@ impl RecordingLoop {
             None => None,
         };
         let ns_per_tick = facts.rate.claim.rate.ns_per_tick();
-        let triggered = (request.triggers.clone()).map(|triggers| {
-            let watch = undertick_trigger::Watch::new(triggers.rules.clone(), ns_per_tick);
-            collector.follow = Some(Follow::new(watch, request.names.clone()));
-            Triggered::new(triggers, ns_per_tick)
-        });
+        let triggered = (request.triggers.clone())
+            .map(|triggers| {
+                Triggered::start(
+                    triggers,
+                    &mut collector,
+                    facts.clock,
+                    ns_per_tick,
+                    &request.names,
+                )
+            })
+            .transpose()?;
         let recording = Self {
             triggered,
             trace: trace.clone(),
@@ -256,8 +261,17 @@ impl RecordingLoop {
                 "the recorder ended before the program did, and another one went on: what found no room in the rings in between is counted as dropped".to_owned(),
             );
         }
+        let triggers = manifest
+            .recorder
+            .triggers
+            .as_ref()
+            .map(Triggers::from_settings);
+        let ns_per_tick = manifest.clock.ns_per_tick();
+        let triggered = triggers
+            .map(|of| Triggered::start(of, &mut collector, clock, ns_per_tick, &manifest.names))
+            .transpose()?;
         Ok(Self {
-            triggered: None,
+            triggered,
             trace,
             clock,
             given: manifest.names.clone(),
@@ -318,7 +332,9 @@ impl RecordingLoop {
     /// Drains all rings once and reports progress now and then; returns the bytes drained.
     pub(crate) fn round(&mut self, progress: &mut dyn FnMut(RecordingProgress)) -> u64 {
         let moved = self.collector.round(&self.session, false);
-        self.look_at_rules(false);
+        if self.triggered.is_some() {
+            self.look_at_rules();
+        }
         if self.reported.elapsed() >= REPORT_EVERY {
             self.reported = Instant::now();
             let counts = self.collector.progress(&self.session);
@@ -442,10 +458,10 @@ impl RecordingLoop {
         progress: &mut dyn FnMut(RecordingProgress),
     ) -> Result<Manifest, TraceError> {
         let with_functions = self.functions.is_some();
-        self.finish_rules(progress);
         let pairs = self.switcher.take().map(Switcher::finish);
         // Checked before points are switched off.
         let damage = self.session.damage();
+        self.finish_rules(progress);
         self.stop();
         self.account(exit, pairs);
         let (mut manifest, lock, trace) = (self.manifest, self.lock, self.trace);

@@ -88,16 +88,19 @@ impl RingMap {
     /// mean the same to us.
     #[must_use]
     pub fn writer_is_gone(&self, our_namespace: u32) -> bool {
-        let theirs = self
-            .memory
-            .field_u32(ring::OFF_PID_NAMESPACE)
-            .load(Ordering::Relaxed);
-        if our_namespace == 0 || theirs != our_namespace || self.pid <= 0 || self.tid <= 0 {
+        if !self.is_of_namespace(our_namespace) {
             return false;
         }
         // SAFETY: signal 0 only checks the thread.
         let answer = unsafe { libc::syscall(libc::SYS_tgkill, self.pid, self.tid, 0) };
         answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+    }
+
+    /// Whether its process and thread mean the same to us.
+    pub(crate) fn is_of_namespace(&self, ours: u32) -> bool {
+        let theirs = self.memory.field_u32(ring::OFF_PID_NAMESPACE);
+        let is_same = ours != 0 && theirs.load(Ordering::Relaxed) == ours;
+        is_same && self.pid > 0 && self.tid > 0
     }
 
     /// Whether the readings of its spans wait for all earlier instructions.

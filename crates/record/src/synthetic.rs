@@ -143,6 +143,7 @@ fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
             overflow: "grow".to_owned(),
             ring_bytes: 0,
             budget_bytes: 0,
+            triggers: None,
         },
         names: description.names,
         threads: threads

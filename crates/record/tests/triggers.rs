@@ -155,6 +155,49 @@ fn the_last_request_of_a_thread_is_kept() {
     check(&recorded, 0.0);
 }
 
+/// While a snapshot is made, the rings of threads that have ended stay: they are not judged again.
+#[test]
+fn a_request_is_found_once_while_rings_are_held() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("run.ut");
+    let recorded = std::thread::scope(|scope| {
+        // As a snapshot does: a shared lock on the session's control page.
+        scope.spawn(|| {
+            let session = loop {
+                let text = fs::read_to_string(trace.join("manifest.json")).unwrap_or_default();
+                let manifest = serde_json::from_str::<Manifest>(&text);
+                match manifest.ok().and_then(|manifest| manifest.session) {
+                    Some(session) => break session,
+                    None => std::thread::sleep(Duration::from_millis(1)),
+                }
+            };
+            let control = fs::File::open(Path::new(&session).join("control")).unwrap();
+            rustix::fs::flock(&control, rustix::fs::FlockOperation::LockShared).unwrap();
+            std::thread::sleep(Duration::from_millis(400));
+        });
+        let triggers = Triggers {
+            after: Duration::from_secs(3600),
+            ..triggers(&["request > 4ms"])
+        };
+        recorded(dir.path(), &["threads", "10"], triggers)
+    });
+    // One snapshot at the end, with all reasons.
+    assert_eq!(recorded.made.len(), 1, "{:?}", recorded.made);
+    let (manifest, _) = rows(&recorded.made[0].trace);
+    let found: BTreeSet<(Option<i32>, i64)> = (manifest.triggered.iter())
+        .map(|reason| (reason.tid, reason.ts))
+        .collect();
+    assert_eq!(
+        found.len(),
+        manifest.triggered.len(),
+        "{:?}",
+        manifest.triggered
+    );
+    assert!(found.len() >= 10, "{:?}", manifest.triggered);
+    assert_eq!(manifest.triggered_more, 0);
+}
+
 /// The snapshot is made while the span is open, and says what its thread waits for.
 #[test]
 fn a_span_that_does_not_end_is_kept_before_it_ends() {
@@ -219,7 +262,7 @@ fn their_number_and_size_are_limited() {
     let words = ["stalls", "4", "100", "sleep"];
     let limited = recorded(dir.path(), &words, once);
     assert_eq!(limited.made.len(), 1);
-    let said = |warning: &String| warning.contains("--at-most allows 1 in 3600 s");
+    let said = |warning: &String| warning.contains("--at-most allows 1 in 3600s");
     assert!(
         limited.manifest.warnings.iter().any(said),
         "{:?}",

@@ -51,10 +51,9 @@ pub(crate) fn findings(report: &Report) -> Vec<String> {
 /// What made the recorder keep this.
 fn kept(report: &Report) -> Option<(Weight, String)> {
     let (first, others) = report.trace.kept_because.split_first()?;
-    let others = match others.len() {
-        0 => String::new(),
-        1 => "; one more reason is in the JSON".to_owned(),
-        n => format!("; {n} more reasons are in the JSON"),
+    let others = match others {
+        [] => "",
+        _ => "; more reasons are in the JSON",
     };
     Some((REASON, format!("Kept because {}{others}.", clean(first))))
 }

@@ -3,6 +3,7 @@
 mod events;
 mod learned;
 mod open_spans;
+mod rate;
 
 use std::collections::HashMap;
 
@@ -12,12 +13,16 @@ use crate::rule::{Condition, Limit, Rule};
 use events::{Events, Known};
 use learned::Learned;
 use open_spans::OpenSpans;
+use rate::Rate;
 
 /// A ring, and the thread that writes to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     /// Number of the ring.
     pub number: u32,
+    /// Whether process and thread mean to the reader what they mean to the writer: they are of the
+    /// same namespace.
+    pub is_here: bool,
     /// Process.
     pub pid: i32,
     /// Thread.
@@ -65,12 +70,8 @@ pub enum Measured {
     Lost(u64),
 }
 
-/// Hits of one look; of more only the first are returned.
-const MOST_HITS: usize = 256;
-/// The shortest time over which a rate is taken, s, and the smallest number of events expected in
-/// it at the limit.
-const RATE_SECONDS: f64 = 1.0;
-const RATE_EVENTS: f64 = 3.0;
+/// Hits of one rule between two calls of [`Watch::hits`]; further ones are only counted.
+const MOST_HITS: usize = 32;
 
 /// The rules, and what they need to know of the past.
 #[derive(Debug)]
@@ -82,22 +83,13 @@ pub struct Watch {
     /// The rules that an event meets, as bits.
     about_events: u64,
     learned: Vec<Option<Learned>>,
-    rates: Vec<Option<RateSince>>,
+    rates: Vec<Option<Rate>>,
     lost: Option<u64>,
     /// By rule: a name that it is about was seen.
     named: Vec<bool>,
     hits: Vec<Hit>,
-}
-
-/// The events of a rate, since when.
-#[derive(Clone, Copy, Debug)]
-struct RateSince {
-    /// Ticks; `None` until the first event.
-    from: Option<u64>,
-    events: u64,
-    /// The rule was met in the last stretch: it is met again only after a stretch in which it was
-    /// not.
-    was_met: bool,
+    /// Number of hits by rule since they were last asked for.
+    counts: Vec<usize>,
 }
 
 impl Watch {
@@ -115,12 +107,13 @@ impl Watch {
             })
             .collect();
         let rates = (rules.iter())
-            .map(|rule| {
-                matches!(rule.condition(), Condition::Rate { .. }).then_some(RateSince {
-                    from: None,
-                    events: 0,
-                    was_met: false,
-                })
+            .map(|rule| match *rule.condition() {
+                Condition::Rate {
+                    is_below,
+                    per_second,
+                    ..
+                } => Some(Rate::new(is_below, per_second)),
+                _ => None,
             })
             .collect();
         let is_about_event = |rule: &Rule| matches!(rule.condition(), Condition::Event { .. });
@@ -137,6 +130,7 @@ impl Watch {
             open: HashMap::new(),
             lost: None,
             hits: Vec::new(),
+            counts: vec![0; rules.len()],
             rules,
         }
     }
@@ -189,7 +183,15 @@ impl Watch {
             let event = (words[1] >> 32) as u16;
             let kind = Kind::from_code((words[1] >> 59) as u16);
             let known = match kind {
-                Kind::Continuation => Known::Unwanted,
+                Kind::Continuation => {
+                    // Of the spans that are open it is not known which ended in the gap.
+                    if words[1] as u32 == Record::GAP {
+                        open.clear();
+                        self.gap_in_rates();
+                    }
+                    Known::Unwanted
+                }
+                Kind::Pair => Known::Unwanted,
                 Kind::Next => self
                     .events
                     .known(event)
@@ -258,8 +260,7 @@ impl Watch {
         let began = open.end(event);
         for rule in bits(rules) {
             if let Some(rate) = &mut self.rates[rule] {
-                rate.events += 1;
-                rate.from.get_or_insert(ts);
+                rate.count();
             }
             // Without a begin it began before the watch did, or while records were overwritten.
             let Some(began) = began else {
@@ -288,8 +289,7 @@ impl Watch {
     fn came(&mut self, ring: Ring, event: u16, ts: u64, is_counted: bool) {
         for rule in bits(self.events.rules(ring.pid, event)) {
             if let Some(rate) = self.rates[rule].as_mut().filter(|_| is_counted) {
-                rate.events += 1;
-                rate.from.get_or_insert(ts);
+                rate.count();
             }
             if matches!(self.rules[rule].condition(), Condition::Event { .. }) {
                 self.hit(rule, Some(ring), ts, None, Measured::Came);
@@ -301,6 +301,11 @@ impl Watch {
     /// not known which have ended.
     pub fn gap(&mut self, ring: u32) {
         self.open.remove(&ring);
+        self.gap_in_rates();
+    }
+
+    fn gap_in_rates(&mut self) {
+        self.rates.iter_mut().flatten().for_each(Rate::gap);
     }
 
     /// A thread has ended, and all its records were taken.
@@ -315,11 +320,12 @@ impl Watch {
         for rule in 0..self.rules.len() {
             match self.rules[rule].condition() {
                 Condition::Open { for_ns, .. } => self.look_at_open(rule, *for_ns, now),
-                &Condition::Rate {
-                    is_below,
-                    per_second,
-                    ..
-                } => self.look_at_rate(rule, is_below, per_second, now),
+                Condition::Rate { .. } => {
+                    let rate = self.rates[rule].as_mut();
+                    if let Some((from, found)) = rate.and_then(|r| r.look(now, self.ns_per_tick)) {
+                        self.hit(rule, None, now, Some(from), Measured::PerSecond(found));
+                    }
+                }
                 Condition::Lost => {
                     let before = self.lost.unwrap_or(0);
                     if lost > before {
@@ -329,8 +335,8 @@ impl Watch {
                 Condition::Longer { .. } | Condition::Event { .. } => {}
             }
         }
-        // The threads that are given up take their losses with them.
-        self.lost = self.lost.max(Some(lost));
+        // It falls where threads are given up, which take their losses with them.
+        self.lost = Some(lost);
         for learned in self.learned.iter_mut().flatten() {
             learned.settle();
         }
@@ -357,33 +363,6 @@ impl Watch {
         self.open = open;
     }
 
-    fn look_at_rate(&mut self, rule: usize, is_below: bool, per_second: f64, now: u64) {
-        let Some(rate) = &mut self.rates[rule] else {
-            return;
-        };
-        let Some(from) = rate.from else {
-            return; // nothing has come yet: the program may be starting
-        };
-        let seconds = now.saturating_sub(from) as f64 * self.ns_per_tick / 1e9;
-        if seconds < RATE_SECONDS.max(RATE_EVENTS / per_second) {
-            return;
-        }
-        let found = rate.events as f64 / seconds;
-        let is_met = match is_below {
-            true => found < per_second,
-            false => found > per_second,
-        };
-        let is_new = is_met && !rate.was_met;
-        *rate = RateSince {
-            from: Some(now),
-            events: 0,
-            was_met: is_met,
-        };
-        if is_new {
-            self.hit(rule, None, now, Some(from), Measured::PerSecond(found));
-        }
-    }
-
     fn hit(
         &mut self,
         rule: usize,
@@ -392,7 +371,8 @@ impl Watch {
         began: Option<u64>,
         measured: Measured,
     ) {
-        if self.hits.len() < MOST_HITS {
+        self.counts[rule] += 1;
+        if self.counts[rule] <= MOST_HITS {
             self.hits.push(Hit {
                 rule,
                 ring,
@@ -403,9 +383,14 @@ impl Watch {
         }
     }
 
-    /// Returns the hits since the last call, in the order in which they were found.
-    pub fn hits(&mut self) -> Vec<Hit> {
-        std::mem::take(&mut self.hits)
+    /// Returns the hits since the last call, in the order in which they were found, and the number
+    /// of those that are left out: each rule has room for 32.
+    pub fn hits(&mut self) -> (Vec<Hit>, u64) {
+        let hits = std::mem::take(&mut self.hits);
+        let all: usize = self.counts.iter().sum();
+        self.counts.fill(0);
+        let more = (all - hits.len()) as u64;
+        (hits, more)
     }
 
     /// The rules whose event no program has recorded.

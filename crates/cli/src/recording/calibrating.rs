@@ -27,6 +27,8 @@ pub fn calibrate_again(
     let Some(before) = manifest.calibration.clone().filter(|_| is_used) else {
         return Ok(());
     };
+    // What takes the kernel's buffers away takes time of all CPUs.
+    kernel::wait_for_removals();
     let known = manifest.warnings.len();
     // The kernel option as given, whatever was available: the stored cost is found by it.
     let kernel = match manifest.kernel {
@@ -102,9 +104,11 @@ fn kept(choice: &Choice, kernel: kernel::Wanted) -> Option<Kept> {
     Kept::here(choice.clock, kernel != kernel::Wanted::Off)
 }
 
-/// Returns whether the cost of recording is known from an earlier recording.
-pub(super) fn is_kept(choice: &Choice, kernel: kernel::Wanted) -> bool {
-    kept(choice, kernel).is_some_and(|kept| kept.load().is_some())
+/// Returns whether the cost of recording is known from an earlier recording, also that of functions if
+/// they are wanted.
+pub(super) fn is_kept(choice: &Choice, kernel: kernel::Wanted, with_functions: bool) -> bool {
+    let calibration = kept(choice, kernel).and_then(|kept| kept.load());
+    calibration.is_some_and(|known| !with_functions || known.functions.is_some())
 }
 
 /// Returns whether a cost was measured earlier: more than this before the recording.

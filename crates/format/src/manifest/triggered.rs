@@ -43,3 +43,20 @@ pub struct ThreadState {
     /// The CPU on which it ran last.
     pub cpu: Option<i32>,
 }
+
+/// The rules of a recording, and what is kept by them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TriggerSettings {
+    /// The rules, as they were given.
+    pub rules: Vec<String>,
+    /// How much a snapshot holds of what came before, ns.
+    pub before_ns: u64,
+    /// How long after the rule was met it is made, ns.
+    pub after_ns: u64,
+    /// The largest number of snapshots in a stretch of time.
+    pub at_most: u32,
+    /// That stretch, ns.
+    pub at_most_in_ns: u64,
+    /// The largest size of all snapshots together, bytes.
+    pub most_bytes: Option<u64>,
+}

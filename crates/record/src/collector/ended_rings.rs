@@ -66,6 +66,9 @@ impl Collector {
     /// Removes a ring whose events and account are stored. At the end of a recording its thread
     /// may still write to it, so its memory is not reused.
     fn take_away(&mut self, ring: &Ring, last: bool) {
+        if let Some(follow) = &mut self.follow {
+            follow.ended(ring.map.number);
+        }
         self.known.remove(&ring.map.number);
         self.numbers.remove(&ring.map.number);
         if !last {

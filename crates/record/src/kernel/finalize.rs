@@ -15,7 +15,7 @@ use crate::output::checksum_in;
 use crate::trace_dir::TraceDir;
 
 /// Its name while it is written.
-const NEW_KERNEL_FILE: &str = "kernel.parquet.new";
+pub(crate) const NEW_KERNEL_FILE: &str = "kernel.parquet.new";
 /// Records may come this much after later ones: records in the making when the recorder read the
 /// buffer, and interrupts, which are recorded at their end.
 const SLACK_NS: i64 = 100_000_000;

@@ -78,6 +78,12 @@ pub fn sources_here(clock: ClockId) -> Vec<KernelSource> {
     ]
 }
 
+/// Waits until what earlier recordings of this process opened is removed, which takes time of all
+/// CPUs.
+pub fn wait_for_removals() {
+    tracefs::wait_for_removals();
+}
+
 /// Which processes' events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {

@@ -96,6 +96,7 @@ impl Tracefs {
                     .to_owned(),
             );
         }
+        remove::wait();
         let (root, mount) = root()?;
         remove_stale(&root.join("instances"));
         let instance = Instance::make(&root, mount)?;
@@ -208,6 +209,11 @@ impl Tracefs {
     pub(super) fn stop(&mut self) {
         let _ = write(&self.instance.dir.join("tracing_on"), "0");
     }
+}
+
+/// Waits until the instances of earlier recordings of this process are removed.
+pub(super) fn wait_for_removals() {
+    remove::wait();
 }
 
 impl Drop for Tracefs {

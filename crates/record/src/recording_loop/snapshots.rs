@@ -1,9 +1,8 @@
 //! Snapshots that are made while the program runs: by a signal, or by a rule.
 
-use undertick_clock::Source;
 use undertick_ring::Overflow;
 
-use super::RecordingLoop;
+use super::{LAST_POINTS, RecordingLoop};
 use crate::request::RecordingProgress;
 use crate::session::Settings;
 use crate::snapshot::{numbered, snapshot};
@@ -32,39 +31,45 @@ impl RecordingLoop {
         });
     }
 
-    /// Passes on what the rules have found; with `last`, makes the snapshots that are left.
-    pub(super) fn look_at_rules(&mut self, last: bool) {
-        let Some(triggered) = &mut self.triggered else {
-            return;
-        };
-        let lost = self.collector.dropped(&self.session);
-        let Some(follow) = &mut self.collector.follow else {
-            return;
-        };
-        if let Ok(clock) = Source::open(self.clock) {
-            follow.watch.look(clock.read_ticks(), lost);
+    /// Passes on what the rules have found.
+    pub(super) fn look_at_rules(&mut self) {
+        let trace = self.trace.path_now();
+        self.take_hits();
+        if let Some(triggered) = &mut self.triggered {
+            triggered.begin(&trace, &self.snapshots.0, false);
         }
-        let hits = follow.watch.hits();
-        triggered.take(&hits, follow.watch.rules());
-        let (trace, results) = (self.trace.path_now(), &self.snapshots.0);
-        if !last {
-            return triggered.begin(&trace, results, false);
-        }
-        let ignored = triggered.finish(&trace, results);
-        let unknown = follow
-            .watch
-            .without_events()
-            .map(|rule| format!("no event has the name in the rule {rule}: it was never met"));
-        (self.manifest.warnings).extend(ignored.into_iter().chain(unknown));
     }
 
-    /// Makes the snapshots that are left, while the rings still hold what they are about.
+    fn take_hits(&mut self) {
+        let lost = self.collector.dropped(&self.session);
+        let (Some(triggered), Some(follow)) = (&mut self.triggered, &mut self.collector.follow)
+        else {
+            return;
+        };
+        triggered.look(&mut follow.watch, lost, self.session.dir());
+    }
+
+    /// Makes the snapshots that are left, while the rings still hold what they are about. Points are
+    /// switched off already, so that nothing overwrites the last seconds of the recording itself.
     pub(super) fn finish_rules(&mut self, progress: &mut dyn FnMut(RecordingProgress)) {
         if self.triggered.is_none() {
             return;
         }
+        self.session.switch(false);
+        if self.session.is_attached() {
+            std::thread::sleep(LAST_POINTS);
+        }
         self.collector.round(&self.session, false);
-        self.look_at_rules(true);
+        self.take_hits();
+        let trace = self.trace.path_now();
+        if let (Some(triggered), Some(follow)) = (&mut self.triggered, &self.collector.follow) {
+            let ignored = triggered.finish(&trace, &self.snapshots.0);
+            let unknown = follow
+                .watch
+                .without_events()
+                .map(|rule| format!("no event has the name in the rule {rule}: it was never met"));
+            (self.manifest.warnings).extend(ignored.into_iter().chain(unknown));
+        }
         for made in self.snapshots.1.try_iter() {
             progress(RecordingProgress::Snapshot(made));
         }

@@ -1,5 +1,7 @@
 //! The spans of one ring that have begun and not ended, of those that rules name.
 
+use std::collections::VecDeque;
+
 use super::Ring;
 
 /// Most spans that are kept; if a program begins more without ending them, the oldest are
@@ -17,26 +19,30 @@ struct OpenSpan {
 #[derive(Debug)]
 pub(super) struct OpenSpans {
     pub(super) ring: Ring,
-    spans: Vec<OpenSpan>,
+    spans: VecDeque<OpenSpan>,
 }
 
 impl OpenSpans {
-    pub(super) const fn new(ring: Ring) -> Self {
+    pub(super) fn new(ring: Ring) -> Self {
         Self {
             ring,
-            spans: Vec::new(),
+            spans: VecDeque::new(),
         }
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(super) fn clear(&mut self) {
+        self.spans.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
     pub(super) fn begin(&mut self, event: u16, began: u64) {
         if self.spans.len() == MOST_OPEN {
-            self.spans.remove(0);
+            self.spans.pop_front();
         }
-        self.spans.push(OpenSpan {
+        self.spans.push_back(OpenSpan {
             event,
             began,
             found_by: 0,
@@ -46,8 +52,9 @@ impl OpenSpans {
     /// Ends the span of this event that began last; returns when it began. Others may stay open
     /// that began later: spans need not be nested.
     pub(super) fn end(&mut self, event: u16) -> Option<u64> {
+        // Mostly the last.
         let place = self.spans.iter().rposition(|span| span.event == event)?;
-        Some(self.spans.remove(place).began)
+        Some(self.spans.remove(place)?.began)
     }
 
     /// Returns event and begin of each span that has been open for more than `limit_ticks`, and that

@@ -81,6 +81,7 @@ pub(super) fn build(
             overflow: "card".to_owned(),
             ring_bytes: 0,
             budget_bytes: 0,
+            triggers: None,
         },
         names,
         threads: masters.all.iter().map(thread).collect(),

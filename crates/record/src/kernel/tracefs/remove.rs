@@ -4,7 +4,25 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::thread::Builder;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// The threads that wait for removals.
+fn removals() -> MutexGuard<'static, Vec<JoinHandle<()>>> {
+    static REMOVALS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+    let mut removals = REMOVALS.lock().unwrap_or_else(PoisonError::into_inner);
+    removals.retain(|removal| !removal.is_finished());
+    removals
+}
+
+/// Waits until all removals that this process began are over. Each disables events, which interrupts
+/// all CPUs: nothing should be measured at that time.
+pub(super) fn wait() {
+    let all = std::mem::take(&mut *removals());
+    for removal in all {
+        let _ = removal.join();
+    }
+}
 
 /// Removes a directory in another process; false if there is none. If that process is killed, the
 /// next recording removes what is left.
