@@ -4,6 +4,7 @@
 mod account;
 mod snapshots;
 mod triggered;
+mod watched;
 
 use std::fs::File;
 use std::os::fd::RawFd;
@@ -23,10 +24,9 @@ use crate::description::{first_manifest, flight, keep_manifest, moved, nothing_r
 use crate::finalize::{self, remove_empty};
 use crate::functions::Recorded;
 use crate::kernel::{self, Length, Opening, Target, Watcher, Watching};
-use crate::names::merge_names;
 use crate::output;
 use crate::perturbation::{self, Levels, Switcher};
-use crate::request::{OnManifest, PAUSE, RecordingProgress, Request, Watch};
+use crate::request::{OnManifest, PAUSE, RecordingProgress, Request};
 use crate::session::{Session, Settings};
 use crate::session_identity;
 use crate::trace_dir::TraceDir;
@@ -379,33 +379,6 @@ impl RecordingLoop {
 
     fn is_flight(&self) -> bool {
         self.session.settings().overflow == Overflow::Overwrite
-    }
-
-    /// Passes the records to a watcher while they arrive; returns the pause between two rounds.
-    pub(crate) fn watched(&mut self, watch: Option<Watch>) -> Duration {
-        let Some(Watch {
-            every,
-            tap,
-            on_manifest,
-        }) = watch
-        else {
-            return PAUSE;
-        };
-        self.collector.tap = Some(tap);
-        self.on_manifest = on_manifest;
-        self.pass_manifest();
-        every
-    }
-
-    /// Passes the manifest to the watcher, with the names that the program has given so far.
-    fn pass_manifest(&mut self) {
-        let Some(on_manifest) = &mut self.on_manifest else {
-            return;
-        };
-        let (names, threads) = self.session.names();
-        self.manifest.names = merge_names(names, &self.given);
-        self.manifest.threads = threads;
-        on_manifest(&self.manifest);
     }
 
     /// Writes down which process is recorded, for a recorder that resumes if we are killed.

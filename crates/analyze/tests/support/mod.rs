@@ -133,6 +133,7 @@ pub fn manifest() -> Manifest {
             overflow: "grow".into(),
             ring_bytes: 0,
             budget_bytes: 0,
+            triggers: None,
         },
         names: vec![],
         threads: vec![],
