@@ -35,6 +35,7 @@
 mod batches;
 mod beta;
 mod bootstrap;
+mod change_points;
 mod compare;
 mod compare_estimates;
 pub mod compensation;
@@ -72,6 +73,7 @@ pub mod two_clocks;
 
 pub use batches::Batches;
 pub use bootstrap::{block_bootstrap, block_length};
+pub use change_points::{ChangeOptions, ChangePoint, Grouped, Newest, change_points, newest};
 pub use compare::{
     difference, difference_of_quantiles, paired_difference, paired_ratio, ratio, ratio_of_quantiles,
 };
