@@ -45,6 +45,7 @@ pub enum Command {
     Survey(crate::survey::Survey),
     Compare(crate::compare::Compare),
     Bench(crate::bench::Bench),
+    History(crate::history::History),
     Sql(crate::sql::Sql),
     Reproduce(crate::reproduce::Reproduce),
     Schema(crate::schema::Schema),

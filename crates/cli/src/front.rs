@@ -30,7 +30,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "reproduce",
         ],
     ),
-    ("Compare", &["compare", "bench", "estimate"]),
+    ("Compare", &["compare", "bench", "history", "estimate"]),
     ("Convert and merge", &["export", "import", "sync", "merge"]),
     (
         "About the commands",

@@ -38,6 +38,7 @@ mod explain;
 mod export;
 mod front;
 mod header;
+mod history;
 mod import;
 mod interference;
 mod live;
@@ -162,6 +163,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Survey(survey) => survey::run(&survey),
         Command::Compare(compare) => compare::run(&compare),
         Command::Bench(what) => bench::run(&what),
+        Command::History(what) => history::run(&what),
         Command::Reproduce(what) => reproduce::run(&what),
         Command::ReproducePartner => reproduce::partner(),
         Command::ReproduceLoops => reproduce::loops(),

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use undertick_document::{self as document, explanation};
 use undertick_format::manifest;
 use undertick_hosts::exchanges;
-use undertick_report::{self as report, benchmarks, compare, doctor, fleet, interference, survey};
+use undertick_report::{
+    self as report, benchmarks, compare, doctor, fleet, history, interference, survey,
+};
 
 use crate::{Failure, estimate, import, merge, output, slow, sync};
 
@@ -37,7 +39,7 @@ struct Document {
     schema: fn() -> schemars::Schema,
 }
 
-const DOCUMENTS: [Document; 22] = [
+const DOCUMENTS: [Document; 23] = [
     of_type::<document::Report>(
         "report",
         "report, demo, run, primitives",
@@ -51,6 +53,11 @@ const DOCUMENTS: [Document; 22] = [
         benchmarks::SCHEMA_VERSION,
     ),
     of_type::<benchmarks::BenchmarkRuns>("benchmark-runs", "bench", benchmarks::SCHEMA_VERSION),
+    of_type::<history::History>(
+        "history",
+        "history show, history check",
+        history::SCHEMA_VERSION,
+    ),
     of_type::<doctor::Diagnosis>("doctor", "doctor", doctor::SCHEMA_VERSION),
     of_type::<report::audit::Audit>("clock", "clock", 1),
     of_type::<report::calibrate::Calibrate>("calibrate", "calibrate", 1),

@@ -18,6 +18,7 @@ mod explain;
 mod exports;
 mod flight;
 mod functions;
+mod history;
 mod hostile_directories;
 mod hostile_files;
 mod kernel;

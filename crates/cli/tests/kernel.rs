@@ -174,7 +174,16 @@ fn what_points_cost_is_stated() {
             .iter()
             .find(|interval| interval["name"] == "frame")
             .unwrap()["slowed"];
-        assert!(frame["by"]["interval"][1].is_number(), "{frame}");
+        // Beside a busy neighbour the halves depend too much on each other for an interval; the report
+        // says so.
+        let notes = frame["by"]["notes"].as_array().unwrap().iter();
+        let is_unknown = notes
+            .filter_map(|note| note.as_str())
+            .any(|note| note.contains("there is no interval"));
+        assert!(
+            frame["by"]["interval"][1].is_number() || is_unknown,
+            "{frame}"
+        );
         assert!(
             (frame["points"].as_f64().unwrap() - 2.0).abs() < 0.1,
             "{frame}"

@@ -8,7 +8,7 @@ pub mod compare;
 pub mod fleet;
 pub mod interference;
 pub mod loops;
-mod only;
+pub mod only;
 pub mod slow;
 pub mod survey;
 pub mod traffic;

@@ -1,7 +1,8 @@
 //! Selects figures by name: `*` stands for any text and `?` for any character.
 
 /// Whether a name matches the pattern.
-pub(crate) fn matches(form: &str, name: &str) -> bool {
+#[must_use]
+pub fn matches(form: &str, name: &str) -> bool {
     let (form, name): (Vec<char>, Vec<char>) = (form.chars().collect(), name.chars().collect());
     let (mut f, mut n) = (0, 0);
     // The position of the last star, and up to where the name has been matched by it.

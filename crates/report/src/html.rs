@@ -12,6 +12,7 @@ pub mod compare;
 mod details;
 pub mod fleet;
 mod frame;
+pub mod history;
 pub mod interference;
 mod plot;
 pub mod reproduce;

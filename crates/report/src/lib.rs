@@ -34,6 +34,7 @@ pub mod explanation;
 mod findings;
 mod first_screen;
 pub mod fleet;
+pub mod history;
 pub mod html;
 pub mod interference;
 pub mod live;

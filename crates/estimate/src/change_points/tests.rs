@@ -112,7 +112,9 @@ fn machines_are_not_mixed() {
         group: 10 + group,
         value: 0.3 * group as f64 + if i < 20 { 0.0 } else { 0.05 } + 0.01 * noise.next(),
     };
-    let in_turn: Vec<Grouped> = (0..40).map(|i| value(usize::from(i % 3 == 0), i)).collect();
+    let in_turn: Vec<Grouped> = (0..40_usize)
+        .map(|i| value(usize::from(i.is_multiple_of(3)), i))
+        .collect();
     let found = change_points(&in_turn, &ChangeOptions::default());
     assert_eq!(found.iter().map(|of| of.at).collect::<Vec<_>>(), [20]);
     assert!((found[0].difference - 0.05).abs() < 0.015, "{found:?}");

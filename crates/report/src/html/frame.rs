@@ -42,7 +42,18 @@ pub(super) fn head(
     line: &str,
     sections: &[(String, String)],
 ) -> Result {
-    begin(page, title, &[OWN_STYLE])?;
+    head_with(page, title, line, sections, "")
+}
+
+/// As [`head`], with more styles.
+pub(super) fn head_with(
+    page: &mut String,
+    title: &str,
+    line: &str,
+    sections: &[(String, String)],
+    styles: &str,
+) -> Result {
+    begin(page, title, &[OWN_STYLE, styles])?;
     write!(
         page,
         "<h1 class=\"name\">{}</h1>\n<p class=\"recorded\">{}</p>\n<nav aria-label=\"Sections\">",

@@ -2,10 +2,14 @@
 //! CPU can be using the instance. Neither the end of a recording nor the user's shell should.
 
 use std::ffi::CString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
+
+use rustix::pipe::PipeFlags;
 
 /// The threads that wait for removals.
 fn removals() -> MutexGuard<'static, Vec<JoinHandle<()>>> {
@@ -30,6 +34,10 @@ pub(super) fn in_another_process(dir: &Path) -> bool {
     let Ok(path) = CString::new(dir.as_os_str().as_bytes()) else {
         return false;
     };
+    // Until the child has closed its copies, locks on our files stay held, whatever we close.
+    let Ok((closed, open)) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC) else {
+        return false;
+    };
     // Without a signal at its end: the wait for any child of the recorder, which is over when
     // none is left, does not see it.
     // SAFETY: as fork; the child makes system calls only, on memory of its own, and ends.
@@ -52,17 +60,16 @@ pub(super) fn in_another_process(dir: &Path) -> bool {
             }
         }
         child => {
-            // A process that records repeatedly would collect zombies.
+            drop(open);
+            let _ = File::from(closed).read(&mut [0]);
+            // A process that records repeatedly would collect zombies, and must be able to wait.
             let wait = move || {
                 let nothing = std::ptr::null_mut();
                 // SAFETY: no status is wanted.
                 unsafe { libc::waitpid(child as libc::pid_t, nothing, libc::__WCLONE) };
             };
-            drop(
-                Builder::new()
-                    .name("undertick rmdir".to_owned())
-                    .spawn(wait),
-            );
+            let thread = Builder::new().name("undertick rmdir".to_owned());
+            removals().extend(thread.spawn(wait));
             true
         }
     }

@@ -1,0 +1,251 @@
+//! `undertick history`: benchmark figures over the versions of a program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use clap::{Args, Subcommand};
+use undertick_history::HistoryError;
+use undertick_history::analysis::{Options, analyze};
+use undertick_history::import::{Measured, read};
+use undertick_history::store::{self, Row};
+use undertick_meter::only;
+use undertick_report::history::{self, History as Document, NewestVerdict};
+use undertick_report::html;
+
+use crate::Failure;
+use crate::output;
+
+/// Number of columns of the table on a terminal.
+const COLUMNS: usize = 110;
+/// Exit status if the newest version is slower, as that of `undertick compare --gate`.
+const SLOWER: u8 = 3;
+
+/// Keep benchmark figures over the versions of a program, and find where they changed
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    undertick bench -o figures ./build/bench && undertick history add history figures\n  \
+    undertick history show history --html history.html\n  \
+    undertick history check history      # in CI: exit status 3 if the newest version is slower\n\n\
+    A history is a directory of small files, of which each measurement adds one. It may lie in a branch of its own:\n  \
+    git worktree add history benchmarks")]
+pub struct History {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Add(Add),
+    Show(Show),
+    Check(Check),
+}
+
+/// Add what a benchmark tool has measured
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick history add history figures                 # undertick bench -o figures ./bench\n  \
+    undertick history add history google.json             # ./bench --benchmark_out=google.json\n  \
+    undertick history add history --commit v1.2 target/criterion\n\n\
+    It reads the JSON of undertick bench --json, the directory of undertick bench -o, the JSON of Google Benchmark,\n\
+    pytest-benchmark (--benchmark-json) and hyperfine (--export-json), and Criterion.rs's directory target/criterion."
+)]
+struct Add {
+    /// Directory of the history; made if there is none
+    #[arg(value_name = "HISTORY")]
+    history: PathBuf,
+    /// Files or directories of one measurement
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The version that was measured [default: the commit of the current directory's repository]
+    #[arg(long, value_name = "NAME")]
+    commit: Option<String>,
+    /// Time of that version, Unix time in seconds [default: that of the commit, or now]
+    #[arg(long, value_name = "SECONDS")]
+    time: Option<f64>,
+    /// The machine [default: as the file says, or the name of this one]
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
+    /// The set of benchmarks [default: the program, as the file says]
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+}
+
+/// Show each benchmark: its time now, and its last change with its place and size
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  undertick history show history\n  undertick history show history --only 'sort*' --html history.html"
+)]
+struct Show {
+    #[command(flatten)]
+    what: What,
+    /// Write a page with a plot of each benchmark
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
+}
+
+/// Judge the newest version by those since the last change
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  undertick history check history --allow 0.03\n\n\
+    Exit status: 0; 3 if a benchmark is surely slower than --allow permits; 1 if it could not be judged; 2 wrong\n\
+    usage or input."
+)]
+struct Check {
+    #[command(flatten)]
+    what: What,
+    /// Share by which a benchmark may become slower
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    allow: f64,
+}
+
+#[derive(Args)]
+struct What {
+    /// Directory of the history
+    #[arg(value_name = "HISTORY")]
+    history: PathBuf,
+    /// Only benchmarks of this name; * is any text, ? any character; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Level of the confidence intervals
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    confidence: f64,
+    /// One JSON document on standard output, nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &History) -> Result<u8, Failure> {
+    match &arguments.action {
+        Action::Add(add) => self::add(add),
+        Action::Show(show) => self::show(show),
+        Action::Check(check) => self::check(check),
+    }
+}
+
+fn add(arguments: &Add) -> Result<u8, Failure> {
+    let measured = (arguments.files.iter())
+        .map(|file| read(file).map_err(failure))
+        .collect::<Result<Vec<_>, _>>()?;
+    let stated = measured.iter().find_map(|of| of.version.clone());
+    let version = (arguments.commit.clone().or(stated))
+        .or_else(|| git(&["rev-parse", "--short=12", "HEAD"]))
+        .ok_or_else(|| {
+            Failure::usage("which version was measured? give --commit (here is no git repository)")
+        })?;
+    let unix_s = (arguments.time)
+        .or_else(|| {
+            git(&[
+                "show",
+                "-s",
+                "--format=%ct",
+                &format!("{version}^{{commit}}"),
+            ])?
+            .parse()
+            .ok()
+        })
+        .unwrap_or_else(now);
+    if !unix_s.is_finite() {
+        return Err(Failure::usage(
+            "--time: Unix time in seconds, for example $(date +%s)",
+        ));
+    }
+    let rows: Vec<Row> = (measured.into_iter())
+        .flat_map(|of| rows(of, arguments, &version, unix_s))
+        .collect();
+    let path = store::add(&arguments.history, &rows).map_err(failure)?;
+    say!(
+        "undertick: {} of {version} in {}",
+        match rows.len() {
+            1 => "1 figure".to_owned(),
+            n => format!("{n} figures"),
+        },
+        path.display()
+    );
+    Ok(0)
+}
+
+fn rows(of: Measured, arguments: &Add, version: &str, unix_s: f64) -> Vec<Row> {
+    let machine = (arguments.machine.clone().or(of.machine)).unwrap_or_else(this_machine);
+    let suite = (arguments.suite.clone().or(of.suite)).unwrap_or_else(|| "benchmarks".to_owned());
+    (of.figures.into_iter())
+        .map(|(benchmark, process, time_ns)| Row {
+            unix_s,
+            version: version.to_owned(),
+            machine: machine.clone(),
+            suite: suite.clone(),
+            benchmark,
+            process,
+            time_ns,
+        })
+        .collect()
+}
+
+fn show(arguments: &Show) -> Result<u8, Failure> {
+    let found = analyzed(&arguments.what)?;
+    output::page(arguments.html.as_deref(), || html::history::render(&found))?;
+    output::document(arguments.what.json, &found, || {
+        history::render(&found, COLUMNS)
+    })?;
+    Ok(0)
+}
+
+fn check(arguments: &Check) -> Result<u8, Failure> {
+    if !(0.0..10.0).contains(&arguments.allow) {
+        return Err(Failure::usage("--allow: a share, for example 0.03 for 3 %"));
+    }
+    let found = analyzed(&arguments.what)?;
+    output::document(arguments.what.json, &found, || {
+        history::render(&found, COLUMNS)
+    })?;
+    let newest = || found.benchmarks.iter().filter_map(|of| of.newest.as_ref());
+    if newest().next().is_none() {
+        alert!("undertick: no benchmark has enough versions before the newest one to judge it");
+        return Ok(1);
+    }
+    let is_too_slow = newest().any(|of| {
+        let least = of.ratio.interval.lo.unwrap_or(0.0);
+        of.verdict == NewestVerdict::Slower && least > 1.0 + arguments.allow
+    });
+    Ok(if is_too_slow { SLOWER } else { 0 })
+}
+
+fn analyzed(what: &What) -> Result<Document, Failure> {
+    let mut rows = store::read(&what.history).map_err(failure)?;
+    let is_wanted = |name: &str| what.only.iter().any(|form| only::matches(form, name));
+    rows.retain(|row| what.only.is_empty() || is_wanted(&row.benchmark));
+    if rows.is_empty() {
+        return Err(Failure::usage("--only: no benchmark has such a name"));
+    }
+    let options = Options {
+        level: output::level(what.confidence)?,
+        ..Options::default()
+    };
+    Ok(analyze(&what.history, &rows, &options))
+}
+
+fn failure(error: HistoryError) -> Failure {
+    Failure::usage(error)
+}
+
+/// What git says of the current directory; `None` if it is not there or says nothing.
+fn git(words: &[&str]) -> Option<String> {
+    let said = Command::new("git").args(words).output().ok()?;
+    let text = String::from_utf8(said.stdout).ok()?;
+    let line = text.lines().last()?.trim().to_owned();
+    (said.status.success() && !line.is_empty()).then_some(line)
+}
+
+fn now() -> f64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0.0, |now| now.as_secs_f64())
+}
+
+fn this_machine() -> String {
+    let name = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname"));
+    let name = name.unwrap_or_default().trim().to_owned();
+    match name.is_empty() {
+        true => "this machine".to_owned(),
+        false => name,
+    }
+}
