@@ -72,10 +72,7 @@ fn a_change_is_shown_and_the_newest_version_is_checked() {
         .unwrap();
     assert!(sort.contains("v12") && sort.contains("+10."), "{text}");
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(
-        page.contains("Measurement 13, v12 (between v12 and v12)"),
-        "{page}"
-    );
+    assert!(page.contains("Measurement 13, from v12 on: +10."), "{page}");
     let found = document(
         "history",
         &undertick(&["history", "show", &history, "--json", "--only", "par*"]),

@@ -69,6 +69,9 @@ pub struct Curve {
     pub style: Style,
     /// Its points: x, y, and the interval of y where there is one.
     pub points: Vec<Point>,
+    /// It has the colour of the curve before it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_of_previous: bool,
 }
 
 impl Curve {
@@ -78,6 +81,7 @@ impl Curve {
             name: name.into(),
             style: Style::Line,
             points,
+            is_of_previous: false,
         }
     }
 }

@@ -86,7 +86,7 @@ fn the_page_draws_each_benchmark() {
     assert_eq!(page.matches("<figure class=\"plot\">").count(), 2);
     assert!(page.contains("level on a"), "{page}");
     assert!(
-        page.contains("v6 (between v5 and v7): +10.0 % [+8.0, +12.0]."),
+        page.contains("from v6 on, or between v5 and v7: +10.0 % [+8.0, +12.0]."),
         "{page}"
     );
     assert!(!page.contains("<script>:"), "a name is markup");

@@ -10,10 +10,10 @@ pub(super) const OWN_STYLE: &str = ".figures td.words { white-space: normal; tex
     .figures th.words { text-align: left; }\n\
     .figures td.plot { width: 22%; min-width: 9rem; }\n\
     .figures td.plot svg { display: block; width: 100%; height: 2.1rem; background: var(--faint); }\n\
-    .plot .grid { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }\n\
-    .plot .bin { fill: var(--fill); }\n\
-    .plot .whisker { stroke: var(--median); stroke-width: 2; vector-effect: non-scaling-stroke; }\n\
-    .plot .dot { fill: var(--median); }\n\
+    td.plot .grid { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }\n\
+    td.plot .bin { fill: var(--fill); }\n\
+    td.plot .whisker { stroke: var(--median); stroke-width: 2; vector-effect: non-scaling-stroke; }\n\
+    td.plot .dot { fill: var(--median); }\n\
     .bad { color: var(--alert); font-weight: 600; }\n\
     .includes { display: block; color: var(--quiet); font-size: 0.82rem; font-weight: 400; }\n\
     @media screen and (max-width: 56rem) {\n\

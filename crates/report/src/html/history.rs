@@ -25,7 +25,7 @@ fn write_page(page: &mut String, history: &History) -> Result {
     let mut sections = vec![("all".to_owned(), "All benchmarks".to_owned())];
     let each = history.benchmarks.iter().enumerate();
     sections.extend(each.map(|(i, of)| (format!("b{i}"), of.name.clone())));
-    let title = format!("History of {}", history.directory);
+    let title = format!("Benchmarks in {}", history.directory);
     frame::head_with(page, &title, &summary(history), &sections, PLOT_STYLE)?;
     frame::list(
         page,
@@ -84,21 +84,26 @@ fn drawing(of: &BenchmarkHistory) -> Plot {
             name: (*machine).to_owned(),
             style: Style::Dots,
             points: at(|of| of.1),
+            is_of_previous: false,
         });
         curves.push(Curve {
             name: format!("level on {machine}"),
             style: Style::Steps,
             points: at(|of| of.2),
+            is_of_previous: true,
         });
     }
     let mut text: Vec<String> = (of.changes.iter())
         .map(|change| {
+            let [from, until] = &change.within;
+            let within = match from == until {
+                true => String::new(),
+                false => format!(", or between {from} and {until}"),
+            };
             format!(
-                "Measurement {}, {} (between {} and {}): {}.",
+                "Measurement {}, from {} on{within}: {}.",
                 change.at + 1,
                 change.version,
-                change.within[0],
-                change.within[1],
                 change_of(&change.ratio)
             )
         })

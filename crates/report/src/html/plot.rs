@@ -90,14 +90,15 @@ pub(super) fn plot(page: &mut String, id: &str, plot: &Plot) -> core::fmt::Resul
     Ok(())
 }
 
-/// Each curve's colour, by number; a published curve has the colour of the curve that it belongs
-/// to.
+/// Each curve's colour, by number; a published curve, or one that says so, has the colour of the curve
+/// before it.
 fn colours(curves: &[Curve]) -> Vec<usize> {
     let mut next = 0;
     curves
         .iter()
         .map(|curve| {
-            next += usize::from(curve.style != Style::Published || next == 0);
+            let is_of_previous = curve.style == Style::Published || curve.is_of_previous;
+            next += usize::from(!is_of_previous || next == 0);
             next - 1
         })
         .collect()

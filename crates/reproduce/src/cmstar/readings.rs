@@ -148,6 +148,7 @@ pub(super) fn curves(context: &mut Context<'_>) -> Result<(), Stopped> {
         let curve = |(readers, run): (&usize, &ReadingRun)| Curve {
             name: format!("{readers} Cms"),
             style: Style::Line,
+            is_of_previous: false,
             points: (run.passes.iter())
                 .filter_map(|pair| {
                     let x = pair[0].called.ns() as f64 / 1e9;
@@ -339,6 +340,7 @@ fn histogram(name: &str, values: &[f64]) -> Curve {
     Curve {
         name: name.to_owned(),
         style: Style::Steps,
+        is_of_previous: false,
         points: (first..=last + 1)
             .map(|i| Point::new(i as f64 * BIN_US, share(i)))
             .collect(),

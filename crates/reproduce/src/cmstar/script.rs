@@ -80,6 +80,7 @@ pub fn with_messages(found: &mut Reproduction, report: &Report) {
             name: format!("published, {}", pairs_in_words(pairs)),
             style: Style::Published,
             points: vec![Point::new(0.0, *published)],
+            is_of_previous: false,
         });
         calls.push(Curve::line(pairs_in_words(pairs), call));
     }

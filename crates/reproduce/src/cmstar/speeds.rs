@@ -60,6 +60,7 @@ pub(super) fn speeds(context: &mut Context<'_>) -> Result<(), Stopped> {
             name: "Cms".to_owned(),
             style: Style::Steps,
             points,
+            is_of_previous: false,
         }],
     });
     Ok(())

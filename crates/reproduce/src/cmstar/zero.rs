@@ -318,6 +318,7 @@ fn density(name: &str, values: &[f64]) -> Curve {
     Curve {
         name: name.to_owned(),
         style: Style::Steps,
+        is_of_previous: false,
         points: (first..=last + 1)
             .map(|i| Point::new((i as f64 - 0.5) * BIN_US - ENDS_US, share(i)))
             .collect(),

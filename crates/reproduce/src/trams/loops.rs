@@ -129,5 +129,6 @@ fn histogram(name: &str, interval: &IntervalReport) -> Curve {
         name: name.to_owned(),
         style: Style::Steps,
         points: steps.chain(end).collect(),
+        is_of_previous: false,
     }
 }

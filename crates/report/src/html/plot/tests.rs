@@ -14,6 +14,7 @@ fn page(points: &[(f64, f64)], log: bool) -> String {
             name: "c & d".to_owned(),
             style: Style::Line,
             points: points.iter().map(|&(x, y)| Point::new(x, y)).collect(),
+            is_of_previous: false,
         }],
     };
     let mut page = String::new();
