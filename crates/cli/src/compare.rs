@@ -95,6 +95,10 @@ pub struct Compare {
     /// Print GitHub's Markdown instead of the table, or append it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     markdown: Option<Option<PathBuf>>,
+    /// Write the verdicts as JUnit's XML to FILE, for CI systems: with --gate, what is too slow has failed;
+    /// without, what is slower
+    #[arg(long, value_name = "FILE.xml")]
+    junit: Option<PathBuf>,
     /// Write a page with the call tree, coloured by what changed, to FILE
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -191,6 +195,7 @@ fn compared(
 /// Prints the comparison; returns the exit status.
 fn print(arguments: &Compare, found: &Comparison) -> Result<u8, Failure> {
     output::page(arguments.html.as_deref(), || html::compare::render(found))?;
+    output::page(arguments.junit.as_deref(), || compare::render_junit(found))?;
     if let Some(Some(path)) = &arguments.markdown {
         append(path, &compare::render_markdown(found))?;
     }

@@ -10,7 +10,7 @@ use undertick_history::analysis::{Options, analyze};
 use undertick_history::import::{Measured, read};
 use undertick_history::store::{self, Row};
 use undertick_meter::only;
-use undertick_report::history::{self, History as Document, NewestVerdict};
+use undertick_report::history::{self, History as Document};
 use undertick_report::html;
 
 use crate::Failure;
@@ -20,6 +20,8 @@ use crate::output;
 const COLUMNS: usize = 110;
 /// Exit status if the newest version is slower, as that of `undertick compare --gate`.
 const SLOWER: u8 = 3;
+/// Longest name of a version, bytes.
+const MOST_VERSION: usize = 200;
 
 /// Keep benchmark figures over the versions of a program, and find where they changed
 #[derive(Args)]
@@ -88,8 +90,9 @@ struct Show {
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  undertick history check history --allow 0.03\n\n\
-    Exit status: 0; 3 if a benchmark is surely slower than --allow permits; 1 if it could not be judged; 2 wrong\n\
-    usage or input."
+    A benchmark needs five versions since its last change, measured on the same machines: what cannot be judged is\n\
+    said, and does not fail.\n\n\
+    Exit status: 0; 3 if a benchmark is surely slower than --allow permits; 2 wrong usage or input."
 )]
 struct Check {
     #[command(flatten)]
@@ -127,31 +130,32 @@ fn add(arguments: &Add) -> Result<u8, Failure> {
     let measured = (arguments.files.iter())
         .map(|file| read(file).map_err(failure))
         .collect::<Result<Vec<_>, _>>()?;
-    let stated = measured.iter().find_map(|of| of.version.clone());
-    let version = (arguments.commit.clone().or(stated))
-        .or_else(|| git(&["rev-parse", "--short=12", "HEAD"]))
-        .ok_or_else(|| {
-            Failure::usage("which version was measured? give --commit (here is no git repository)")
-        })?;
-    let unix_s = (arguments.time)
-        .or_else(|| {
-            git(&[
-                "show",
-                "-s",
-                "--format=%ct",
-                &format!("{version}^{{commit}}"),
-            ])?
-            .parse()
-            .ok()
-        })
-        .unwrap_or_else(now);
-    if !unix_s.is_finite() {
+    let mut stated = measured.iter().filter_map(|of| of.version.as_deref());
+    let first = stated.next();
+    if stated.any(|other| Some(other) != first) {
         return Err(Failure::usage(
-            "--time: Unix time in seconds, for example $(date +%s)",
+            "the files are of several versions: add those of each version by themselves",
         ));
     }
+    let given = arguments.commit.as_deref().or(first);
+    let (version, of_commit) = version(given)?;
+    let unix_s = match arguments.time.or(of_commit) {
+        Some(unix_s) if unix_s.is_finite() => unix_s,
+        Some(_) => {
+            return Err(Failure::usage(
+                "--time: Unix time in seconds, for example $(date +%s)",
+            ));
+        }
+        None => {
+            say!(
+                "undertick: note: {version} is no commit here, so its time is now; --time gives another"
+            );
+            now()
+        }
+    };
+    let added_unix_s = now();
     let rows: Vec<Row> = (measured.into_iter())
-        .flat_map(|of| rows(of, arguments, &version, unix_s))
+        .flat_map(|of| rows(of, arguments, &version, [unix_s, added_unix_s]))
         .collect();
     let path = store::add(&arguments.history, &rows).map_err(failure)?;
     say!(
@@ -165,12 +169,13 @@ fn add(arguments: &Add) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn rows(of: Measured, arguments: &Add, version: &str, unix_s: f64) -> Vec<Row> {
+fn rows(of: Measured, arguments: &Add, version: &str, times: [f64; 2]) -> Vec<Row> {
     let machine = (arguments.machine.clone().or(of.machine)).unwrap_or_else(this_machine);
     let suite = (arguments.suite.clone().or(of.suite)).unwrap_or_else(|| "benchmarks".to_owned());
     (of.figures.into_iter())
         .map(|(benchmark, process, time_ns)| Row {
-            unix_s,
+            unix_s: times[0],
+            added_unix_s: times[1],
             version: version.to_owned(),
             machine: machine.clone(),
             suite: suite.clone(),
@@ -182,7 +187,7 @@ fn rows(of: Measured, arguments: &Add, version: &str, unix_s: f64) -> Vec<Row> {
 }
 
 fn show(arguments: &Show) -> Result<u8, Failure> {
-    let found = analyzed(&arguments.what)?;
+    let found = analyzed(&arguments.what, 0.0)?;
     output::page(arguments.html.as_deref(), || html::history::render(&found))?;
     output::document(arguments.what.json, &found, || {
         history::render(&found, COLUMNS)
@@ -194,23 +199,16 @@ fn check(arguments: &Check) -> Result<u8, Failure> {
     if !(0.0..10.0).contains(&arguments.allow) {
         return Err(Failure::usage("--allow: a share, for example 0.03 for 3 %"));
     }
-    let found = analyzed(&arguments.what)?;
+    let found = analyzed(&arguments.what, arguments.allow)?;
     output::document(arguments.what.json, &found, || {
         history::render(&found, COLUMNS)
     })?;
-    let newest = || found.benchmarks.iter().filter_map(|of| of.newest.as_ref());
-    if newest().next().is_none() {
-        alert!("undertick: no benchmark has enough versions before the newest one to judge it");
-        return Ok(1);
-    }
-    let is_too_slow = newest().any(|of| {
-        let least = of.ratio.interval.lo.unwrap_or(0.0);
-        of.verdict == NewestVerdict::Slower && least > 1.0 + arguments.allow
-    });
-    Ok(if is_too_slow { SLOWER } else { 0 })
+    let newest = found.benchmarks.iter().filter_map(|of| of.newest.as_ref());
+    let too_slow = newest.filter(|of| of.is_too_slow).count();
+    Ok(if too_slow > 0 { SLOWER } else { 0 })
 }
 
-fn analyzed(what: &What) -> Result<Document, Failure> {
+fn analyzed(what: &What, allow: f64) -> Result<Document, Failure> {
     let mut rows = store::read(&what.history).map_err(failure)?;
     let is_wanted = |name: &str| what.only.iter().any(|form| only::matches(form, name));
     rows.retain(|row| what.only.is_empty() || is_wanted(&row.benchmark));
@@ -219,6 +217,7 @@ fn analyzed(what: &What) -> Result<Document, Failure> {
     }
     let options = Options {
         level: output::level(what.confidence)?,
+        allow,
         ..Options::default()
     };
     Ok(analyze(&what.history, &rows, &options))
@@ -228,11 +227,39 @@ fn failure(error: HistoryError) -> Failure {
     Failure::usage(error)
 }
 
+/// The name under which a version is stored, and its time: of a commit of the repository here its
+/// abbreviated hash, whatever name was given for it.
+fn version(given: Option<&str>) -> Result<(String, Option<f64>), Failure> {
+    let name = given.unwrap_or("HEAD");
+    if name.is_empty() || name.chars().any(char::is_control) || name.len() > MOST_VERSION {
+        return Err(Failure::usage(format!("{name:?}: no name of a version")));
+    }
+    let commit = format!("{name}^{{commit}}");
+    let hash = git(&[
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--short=12",
+        "--end-of-options",
+        &commit,
+    ]);
+    match (hash, given) {
+        (Some(hash), _) => {
+            let time = git(&["show", "-s", "--format=%ct", &hash]);
+            Ok((hash, time.and_then(|time| time.parse().ok())))
+        }
+        (None, Some(name)) => Ok((name.to_owned(), None)),
+        (None, None) => Err(Failure::usage(
+            "which version was measured? give --commit (here is no git repository with a commit)",
+        )),
+    }
+}
+
 /// What git says of the current directory; `None` if it is not there or says nothing.
 fn git(words: &[&str]) -> Option<String> {
     let said = Command::new("git").args(words).output().ok()?;
     let text = String::from_utf8(said.stdout).ok()?;
-    let line = text.lines().last()?.trim().to_owned();
+    let line = text.lines().next()?.trim().to_owned();
     (said.status.success() && !line.is_empty()).then_some(line)
 }
 

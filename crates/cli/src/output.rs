@@ -134,9 +134,8 @@ pub fn columns() -> usize {
 /// Writes the page if it was requested.
 pub fn page(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     file.map_or(Ok(()), |file| {
-        std::fs::write(file, text()).map_err(|e| {
-            Failure::machine(format!("{}: cannot write the page: {e}", file.display()))
-        })
+        std::fs::write(file, text())
+            .map_err(|e| Failure::machine(format!("{}: cannot write: {e}", file.display())))
     })
 }
 

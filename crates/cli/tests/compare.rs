@@ -55,6 +55,7 @@ fn two_programs_in_turn() {
     let program = compile(dir.path(), "a program", PROGRAM, &[]);
     let command = |steps: &str| format!("'{}' {steps}", program.display());
     let (kept, summary) = (dir.path().join("kept"), dir.path().join("summary.md"));
+    let junit = dir.path().join("verdicts.xml");
     std::fs::write(&summary, "before\n").unwrap();
     let output = undertick(&[
         "compare",
@@ -67,6 +68,8 @@ fn two_programs_in_turn() {
         "-o",
         text(&kept),
         &format!("--markdown={}", text(&summary)),
+        "--junit",
+        text(&junit),
         "--json",
         &command("5000"),
         &command("100000"),
@@ -91,6 +94,11 @@ fn two_programs_in_turn() {
     let summary = std::fs::read_to_string(&summary).unwrap();
     assert!(summary.starts_with("before\n###"), "{summary}");
     assert!(summary.contains("| work |") && summary.contains("**Surely slower by more than 50 %"));
+    let junit = std::fs::read_to_string(&junit).unwrap();
+    assert!(
+        junit.contains("name=\"work\"") && junit.contains("<failure type=\"slower\""),
+        "{junit}"
+    );
     // The programs' output lies beside the traces, not in the command's output.
     let printed = std::fs::read_to_string(kept.join("b/0003.out")).unwrap();
     assert_eq!(printed, "100000 steps\n");

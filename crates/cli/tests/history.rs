@@ -97,6 +97,7 @@ fn a_change_is_shown_and_the_newest_version_is_checked() {
     ];
     assert_eq!(said(&undertick(&newest)).0, 0);
     assert_eq!(check(&[]), 3);
+    assert_eq!(check(&["--allow", "0.05"]), 3);
     assert_eq!(check(&["--allow", "0.2"]), 0);
     let text = said(&undertick(&["history", "check", &history])).1;
     assert!(
@@ -136,11 +137,35 @@ fn a_version_is_the_commit_here() {
         git(&["rev-parse", "--short=12", "HEAD"]),
         git(&["show", "-s", "--format=%ct"]),
     );
+    let files = std::fs::read_dir(dir.path().join("history"))
+        .unwrap()
+        .flatten();
+    let names: Vec<String> = files
+        .map(|file| file.file_name().into_string().unwrap())
+        .collect();
     assert!(
-        dir.path()
-            .join(format!("history/{time}-{commit}.parquet"))
-            .exists()
+        names[0].starts_with(&format!("{time}-{commit}-")),
+        "{names:?}"
     );
+    // Another name of the same commit is the same version; an option of git is none.
+    for (name, is_told) in [("HEAD", false), ("--output=leak", true)] {
+        let add = Command::new(env!("CARGO_BIN_EXE_undertick"))
+            .args([
+                "history",
+                "add",
+                "history",
+                &file,
+                &format!("--commit={name}"),
+            ])
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let text = said(&add).1;
+        assert_eq!(text.contains("is no commit here"), is_told, "{text}");
+        assert_eq!(text.contains(&commit), !is_told, "{text}");
+    }
+    assert!(!dir.path().join("leak").exists());
+    assert!(!dir.path().join("leak^{commit}").exists());
 }
 
 #[test]
@@ -164,10 +189,11 @@ fn what_is_no_history_or_no_measurement_is_refused() {
     refused(&undertick(&add), 2, &["a.json", "hyperfine"]);
     assert!(!dir.path().join("h").exists());
     let few = history(dir.path(), 3);
-    refused(
-        &undertick(&["history", "check", &few]),
-        1,
-        &["enough versions"],
+    let (status, text) = said(&undertick(&["history", "check", &few]));
+    assert_eq!(status, 0, "{text}");
+    assert!(
+        text.contains("2 benchmarks: 2 earlier versions are too few"),
+        "{text}"
     );
     refused(
         &undertick(&["history", "show", &few, "--only", "x"]),

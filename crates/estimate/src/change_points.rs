@@ -15,6 +15,8 @@
 //! quantile of the likelihood ratio's distribution, `(1 - exp(-x / 2))^2` for a small step (Hansen
 //! 2000). The size: Student's t at the place found.
 
+use std::collections::HashMap;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -75,7 +77,7 @@ pub struct Newest {
     pub difference: f64,
     /// Bounds of the difference.
     pub interval: [f64; 2],
-    /// Chance of a mean that is so much higher without a change.
+    /// Chance of a mean that is so much higher if the true one is higher by the given amount.
     pub p_above: f64,
 }
 
@@ -100,17 +102,21 @@ const PASSES: usize = 5;
 /// ```
 #[must_use]
 pub fn change_points(values: &[Grouped], options: &ChangeOptions) -> Vec<ChangePoint> {
+    let mut search = Search {
+        values,
+        options,
+        known: HashMap::new(),
+    };
     let mut places = Vec::new();
     let mut stretches = vec![(0, values.len())];
     while let Some((from, until)) = stretches.pop() {
-        if let Some((at, _)) = tested(&values[from..until], options) {
-            let at = from + at;
+        if let Some((at, _)) = search.tested(from, until) {
             places.push(at);
             stretches.extend([(from, at), (at, until)]);
         }
     }
     places.sort_unstable();
-    placed_again(values, &mut places, options);
+    search.place_again(&mut places);
     let ends = |i: usize| {
         let before = i.checked_sub(1).map_or(0, |before| places[before]);
         (before, places.get(i + 1).copied().unwrap_or(values.len()))
@@ -118,7 +124,8 @@ pub fn change_points(values: &[Grouped], options: &ChangeOptions) -> Vec<ChangeP
     (0..places.len())
         .filter_map(|i| {
             let (from, until) = ends(i);
-            change(&values[from..until], places[i] - from, options).map(|mut change| {
+            let (_, p) = search.tested(from, until)?;
+            change(&values[from..until], places[i] - from, p, options).map(|mut change| {
                 change.at += from;
                 change.within = change.within.map(|at| at + from);
                 change
@@ -127,25 +134,43 @@ pub fn change_points(values: &[Grouped], options: &ChangeOptions) -> Vec<ChangeP
         .collect()
 }
 
-/// Places each change where it is best between its neighbours, as they are placed; removes those
-/// that are then none.
-fn placed_again(values: &[Grouped], places: &mut Vec<usize>, options: &ChangeOptions) {
-    for _ in 0..PASSES {
-        let before = places.clone();
-        let mut i = 0;
-        while i < places.len() {
-            let from = i.checked_sub(1).map_or(0, |before| places[before]);
-            let until = places.get(i + 1).copied().unwrap_or(values.len());
-            match tested(&values[from..until], options) {
-                Some((at, _)) => {
-                    places[i] = from + at;
-                    i += 1;
+/// The stretches that were searched: permutations take time, and the answer is the same.
+struct Search<'a> {
+    values: &'a [Grouped],
+    options: &'a ChangeOptions,
+    known: HashMap<(usize, usize), Option<(usize, f64)>>,
+}
+
+impl Search<'_> {
+    /// The best place of a step in a stretch and its chance, if that is at most alpha.
+    fn tested(&mut self, from: usize, until: usize) -> Option<(usize, f64)> {
+        let find = || {
+            let (at, p) = tested(&self.values[from..until], self.options)?;
+            Some((from + at, p))
+        };
+        *self.known.entry((from, until)).or_insert_with(find)
+    }
+
+    /// Places each change where it is best between its neighbours, as they are placed; removes those
+    /// that are then none.
+    fn place_again(&mut self, places: &mut Vec<usize>) {
+        for _ in 0..PASSES {
+            let before = places.clone();
+            let mut i = 0;
+            while i < places.len() {
+                let from = i.checked_sub(1).map_or(0, |before| places[before]);
+                let until = places.get(i + 1).copied().unwrap_or(self.values.len());
+                match self.tested(from, until) {
+                    Some((at, _)) => {
+                        places[i] = at;
+                        i += 1;
+                    }
+                    None => drop(places.remove(i)),
                 }
-                None => drop(places.remove(i)),
             }
-        }
-        if *places == before {
-            return;
+            if *places == before {
+                return;
+            }
         }
     }
 }
@@ -155,7 +180,8 @@ fn tested(values: &[Grouped], options: &ChangeOptions) -> Option<(usize, f64)> {
     let model = Model::new(values)?;
     let (at, gain) = model.best(&model.centred, options.fewest)?;
     let permutations = (PERMUTATIONS / options.alpha).ceil() as u64;
-    let most = (options.alpha * permutations as f64) as u64;
+    // The series itself is one of the arrangements.
+    let most = options.alpha * (permutations + 1) as f64 - 1.0;
     let mut random = ChaCha8Rng::seed_from_u64(options.seed);
     let mut permuted = model.centred.clone();
     let mut above = 0;
@@ -166,7 +192,7 @@ fn tested(values: &[Grouped], options: &ChangeOptions) -> Option<(usize, f64)> {
             .best(&permuted, options.fewest)
             .map_or(0.0, |(_, gain)| gain);
         above += u64::from(other >= gain * (1.0 - 1e-9));
-        if above > most {
+        if above as f64 > most {
             return None;
         }
     }
@@ -175,9 +201,8 @@ fn tested(values: &[Grouped], options: &ChangeOptions) -> Option<(usize, f64)> {
 }
 
 /// The change at a place, with its intervals.
-fn change(values: &[Grouped], at: usize, options: &ChangeOptions) -> Option<ChangePoint> {
+fn change(values: &[Grouped], at: usize, p: f64, options: &ChangeOptions) -> Option<ChangePoint> {
     let model = Model::new(values)?;
-    let (_, p) = tested(values, options)?;
     let step = model.step(at)?;
     let critical = -2.0 * (1.0 - options.level.sqrt()).ln();
     let mut within = [at, at];
@@ -196,16 +221,17 @@ fn change(values: &[Grouped], at: usize, options: &ChangeOptions) -> Option<Chan
     })
 }
 
-/// Compares the last `n` values with those before them, in the scatter that both have.
+/// Compares the last `n` values with those before them, in the scatter that both have; `allowed` is the
+/// amount by which they may be higher.
 #[must_use]
-pub fn newest(values: &[Grouped], n: usize, level: f64) -> Option<Newest> {
+pub fn newest(values: &[Grouped], n: usize, allowed: f64, level: f64) -> Option<Newest> {
     let at = values.len().checked_sub(n).filter(|&at| n > 0 && at > 0)?;
     let step = Model::new(values)?.step(at)?;
     let half = student(level, step.degrees) * step.error;
     Some(Newest {
         difference: step.difference,
         interval: [step.difference - half, step.difference + half],
-        p_above: student_beyond(step.difference / step.error, step.degrees),
+        p_above: student_beyond((step.difference - allowed) / step.error, step.degrees),
     })
 }
 
@@ -213,8 +239,9 @@ pub fn newest(values: &[Grouped], n: usize, level: f64) -> Option<Newest> {
 struct Model {
     /// Group of each value, numbered from 0 without gaps.
     groups: Vec<usize>,
-    /// Number of values of each group.
+    /// Number of values of each group, and where they are.
     counts: Vec<f64>,
+    places: Vec<Vec<usize>>,
     centred: Vec<f64>,
     squares: f64,
 }
@@ -245,7 +272,9 @@ impl Model {
         }
         let mut counts = vec![0.0; numbers.len()];
         let mut sums = vec![0.0; numbers.len()];
-        for (of, &group) in values.iter().zip(&groups) {
+        let mut places = vec![Vec::new(); numbers.len()];
+        for (place, (of, &group)) in values.iter().zip(&groups).enumerate() {
+            places[group].push(place);
             counts[group] += 1.0;
             sums[group] += of.value;
         }
@@ -256,6 +285,7 @@ impl Model {
         (centred.iter().all(|value| value.is_finite())).then_some(Self {
             groups,
             counts,
+            places,
             centred,
             squares,
         })
@@ -295,13 +325,12 @@ impl Model {
         if self.counts.len() == 1 {
             return shuffle(centred, random);
         }
-        for group in 0..self.counts.len() {
-            let places: Vec<usize> = (0..centred.len())
-                .filter(|&place| self.groups[place] == group)
-                .collect();
-            let mut values: Vec<f64> = places.iter().map(|&place| centred[place]).collect();
+        let mut values = Vec::new();
+        for places in &self.places {
+            values.clear();
+            values.extend(places.iter().map(|&place| centred[place]));
             shuffle(&mut values, random);
-            for (place, value) in places.into_iter().zip(values) {
+            for (&place, &value) in places.iter().zip(&values) {
                 centred[place] = value;
             }
         }

@@ -1,13 +1,17 @@
 //! Where benchmarks changed, and whether the newest version differs.
+//!
+//! The unit is the version: machines that measure the same version run the same program, so what is
+//! particular to it (how the linker placed its functions, say) moves all of them. The value of a version
+//! is the mean over its machines, and versions that the same machines measured have a mean of their own.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod newest;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use undertick_estimate::fleet::adjusted;
-use undertick_estimate::{ChangeOptions, Grouped, change_points, newest};
+use undertick_estimate::{ChangeOptions, Grouped, change_points};
 use undertick_report::history::{
-    BenchmarkHistory, History, HistoryChange, HistoryPoint, KIND, NewestVerdict, NewestVersion,
-    SCHEMA_VERSION,
+    BenchmarkHistory, History, HistoryChange, HistoryPoint, KIND, SCHEMA_VERSION,
 };
 use undertick_units::{Estimate, Interval};
 
@@ -22,6 +26,8 @@ pub struct Options {
     pub alpha: f64,
     /// Share of false ones among the benchmarks whose newest version is called slower or faster.
     pub false_share: f64,
+    /// Share by which the newest version may be slower.
+    pub allow: f64,
 }
 
 impl Default for Options {
@@ -30,131 +36,176 @@ impl Default for Options {
             level: 0.95,
             alpha: ChangeOptions::default().alpha,
             false_share: 0.05,
+            allow: 0.0,
         }
     }
 }
 
-/// Fewest measurements before the newest version that can judge it.
-const FEWEST_BEFORE: usize = 5;
-
-/// One measurement of a benchmark.
+/// A benchmark in a version on a machine: all its processes.
 #[derive(Clone, Debug)]
 struct Measurement {
     unix_s: f64,
-    version: String,
-    machine: String,
+    /// Number of the version in the order of the history.
+    version: usize,
+    machine: usize,
     /// Mean of the logarithms of the processes' times, ns.
     ln_ns: f64,
     processes: u64,
 }
 
+/// The names of versions, in their order, and of machines.
+struct Names<'a> {
+    versions: Vec<&'a str>,
+    machines: Vec<&'a str>,
+}
+
 /// Analyses the rows of a history, which come in the order of versions.
 #[must_use]
 pub fn analyze(dir: &Path, rows: &[Row], options: &Options) -> History {
-    let machines: Vec<&str> = distinct(rows.iter().map(|row| &*row.machine));
-    let versions = distinct(rows.iter().map(|row| &*row.version)).len();
-    let mut benchmarks: Vec<BenchmarkHistory> = measurements(rows)
-        .into_iter()
-        .map(|((suite, name), of)| benchmark(suite, name, &of, &machines, options))
-        .collect();
-    adjust(&mut benchmarks, options.false_share);
+    let mut seen = BTreeSet::new();
+    let versions = rows.iter().map(|row| &*row.version);
+    let names = Names {
+        // A version that is measured again stays where it was first.
+        versions: versions.filter(|version| seen.insert(*version)).collect(),
+        machines: (rows.iter().map(|row| &*row.machine))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect(),
+    };
+    let all: Vec<_> = measurements(rows, &names).into_iter().collect();
+    let mut benchmarks = in_threads(&all, |((suite, name), of)| {
+        benchmark(suite, name, of, &names, options)
+    });
+    newest::adjust(&mut benchmarks, options);
     History {
         schema_version: SCHEMA_VERSION,
         kind: KIND.to_owned(),
         directory: dir.display().to_string(),
-        versions: versions as u64,
-        machines: machines.len() as u64,
+        versions: names.versions.len() as u64,
+        machines: names.machines.len() as u64,
+        newest: names.versions.last().map(|version| (*version).to_owned()),
         level: options.level,
         false_share: options.false_share,
+        allow: options.allow,
         benchmarks,
     }
 }
 
-fn distinct<'a>(of: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    of.collect::<BTreeSet<_>>().into_iter().collect()
+/// Applies a function to each, on all CPUs: permutations take time.
+fn in_threads<T: Sync, U: Send>(all: &[T], apply: impl Fn(&T) -> U + Sync) -> Vec<U> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = all.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = (all.chunks(each))
+            .map(|part| scope.spawn(|| part.iter().map(&apply).collect::<Vec<U>>()))
+            .collect();
+        let joined = parts.into_iter().map(|part| part.join());
+        joined
+            .flat_map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
-/// The measurements of each benchmark, in the order of the rows: one for each version, machine and
-/// time.
-fn measurements(rows: &[Row]) -> BTreeMap<(String, String), Vec<Measurement>> {
-    let mut all: BTreeMap<(String, String), Vec<Measurement>> = BTreeMap::new();
+/// The measurements of each benchmark, in the order of the versions.
+fn measurements(rows: &[Row], names: &Names<'_>) -> BTreeMap<(String, String), Vec<Measurement>> {
+    let numbers = |names: &[&str]| -> HashMap<String, usize> {
+        let numbered = names.iter().enumerate();
+        numbered
+            .map(|(number, name)| ((*name).to_owned(), number))
+            .collect()
+    };
+    let (versions, machines) = (numbers(&names.versions), numbers(&names.machines));
+    let mut all: BTreeMap<(String, String), BTreeMap<(usize, usize), Measurement>> =
+        BTreeMap::new();
     for row in rows
         .iter()
         .filter(|row| row.time_ns > 0.0 && row.time_ns.is_finite())
     {
+        let (version, machine) = (versions[&row.version], machines[&row.machine]);
         let of = all
             .entry((row.suite.clone(), row.benchmark.clone()))
             .or_default();
-        let ln_ns = row.time_ns.ln();
-        let is_same = |of: &&mut Measurement| {
-            of.unix_s.total_cmp(&row.unix_s).is_eq()
-                && of.version == row.version
-                && of.machine == row.machine
-        };
-        // Rows of one time lie next to each other.
-        match of
-            .iter_mut()
-            .rev()
-            .take_while(|of| of.unix_s >= row.unix_s)
-            .find(is_same)
-        {
-            Some(of) => {
-                of.processes += 1;
-                of.ln_ns += (ln_ns - of.ln_ns) / of.processes as f64;
-            }
-            None => of.push(Measurement {
-                unix_s: row.unix_s,
-                version: row.version.clone(),
-                machine: row.machine.clone(),
-                ln_ns,
-                processes: 1,
-            }),
-        }
+        let of = of.entry((version, machine)).or_insert_with(|| Measurement {
+            unix_s: row.unix_s,
+            version,
+            machine,
+            ln_ns: 0.0,
+            processes: 0,
+        });
+        of.processes += 1;
+        of.ln_ns += (row.time_ns.ln() - of.ln_ns) / of.processes as f64;
     }
-    all
+    (all.into_iter())
+        .map(|(name, of)| (name, of.into_values().collect()))
+        .collect()
+}
+
+/// The measurements as one value for each version.
+struct Versions {
+    /// Number of the version of each value.
+    versions: Vec<usize>,
+    /// Values, grouped by the machines that measured them.
+    values: Vec<Grouped>,
+}
+
+impl Versions {
+    fn of_measurements(of: &[Measurement]) -> Self {
+        let mut found = Self {
+            versions: Vec::new(),
+            values: Vec::new(),
+        };
+        let mut sets: HashMap<Vec<usize>, usize> = HashMap::new();
+        for of_version in of.chunk_by(|a, b| a.version == b.version) {
+            let machines = of_version.iter().map(|of| of.machine).collect();
+            let next = sets.len();
+            let group = *sets.entry(machines).or_insert(next);
+            let sum: f64 = of_version.iter().map(|of| of.ln_ns).sum();
+            found.versions.push(of_version[0].version);
+            found.values.push(Grouped {
+                group,
+                value: sum / of_version.len() as f64,
+            });
+        }
+        found
+    }
 }
 
 fn benchmark(
-    suite: String,
-    name: String,
+    suite: &str,
+    name: &str,
     of: &[Measurement],
-    machines: &[&str],
+    names: &Names<'_>,
     options: &Options,
 ) -> BenchmarkHistory {
-    let values: Vec<Grouped> = of
-        .iter()
-        .map(|of| Grouped {
-            group: machines.binary_search(&&*of.machine).unwrap_or(usize::MAX),
-            value: of.ln_ns,
-        })
-        .collect();
+    let by_version = Versions::of_measurements(of);
     let wanted = ChangeOptions {
         level: options.level,
         alpha: options.alpha,
         ..ChangeOptions::default()
     };
-    let changes = change_points(&values, &wanted);
-    let starts: Vec<usize> = std::iter::once(0)
-        .chain(changes.iter().map(|c| c.at))
-        .collect();
-    let version = |at: usize| of[at.min(of.len() - 1)].version.clone();
+    let changes = change_points(&by_version.values, &wanted);
+    let number = |at: usize| by_version.versions[at.min(by_version.versions.len() - 1)];
+    let version = |at: usize| names.versions[number(at)].to_owned();
+    let starts: Vec<usize> = changes.iter().map(|change| number(change.at)).collect();
+    let (newest, not_judged) = newest::judge(&by_version, names, &wanted, options);
     BenchmarkHistory {
-        suite,
-        name,
-        points: points(of, &values, &starts),
-        newest: judged(of, &values, &wanted),
+        suite: suite.to_owned(),
+        name: name.to_owned(),
+        points: points(of, &starts, names),
+        newest,
+        not_judged,
         changes: (changes.iter())
             .map(|change| HistoryChange {
-                at: change.at as u64,
+                at: of.partition_point(|of| of.version < number(change.at)) as u64,
                 version: version(change.at),
                 before: version(change.at - 1),
                 within: change.within.map(version),
                 ratio: ratio(
                     change.difference,
                     change.interval,
-                    of.len(),
+                    by_version.values.len(),
                     options.level,
-                    "mean logarithm after the change less before it",
+                    "mean logarithm of the versions after the change less that of those before it",
                 ),
                 p: change.p,
             })
@@ -162,72 +213,30 @@ fn benchmark(
     }
 }
 
-/// The measurements with the level of their stretch.
-fn points(of: &[Measurement], values: &[Grouped], starts: &[usize]) -> Vec<HistoryPoint> {
+/// The measurements with the level of their stretch; a stretch begins at each of these versions.
+fn points(of: &[Measurement], starts: &[usize], names: &Names<'_>) -> Vec<HistoryPoint> {
+    let key = |of: &Measurement| {
+        let stretch = starts.partition_point(|&start| start <= of.version);
+        (stretch, of.machine)
+    };
     let mut levels: BTreeMap<(usize, usize), (f64, f64)> = BTreeMap::new();
-    let stretch = |at: usize| starts.partition_point(|&start| start <= at);
-    for (at, value) in values.iter().enumerate() {
-        let (sum, n) = levels.entry((stretch(at), value.group)).or_default();
-        *sum += value.value;
+    for of in of {
+        let (sum, n) = levels.entry(key(of)).or_default();
+        *sum += of.ln_ns;
         *n += 1.0;
     }
-    let point = |(at, (of, value)): (usize, (&Measurement, &Grouped))| {
-        let (sum, n) = levels[&(stretch(at), value.group)];
+    let point = |of: &Measurement| {
+        let (sum, n) = levels[&key(of)];
         HistoryPoint {
             unix_s: of.unix_s,
-            version: of.version.clone(),
-            machine: of.machine.clone(),
+            version: names.versions[of.version].to_owned(),
+            machine: names.machines[of.machine].to_owned(),
             time_ns: of.ln_ns.exp(),
             processes: of.processes,
             level_ns: (sum / n).exp(),
         }
     };
-    of.iter().zip(values).enumerate().map(point).collect()
-}
-
-/// The newest version against those before it since the last change, in which it has no part.
-fn judged(of: &[Measurement], values: &[Grouped], wanted: &ChangeOptions) -> Option<NewestVersion> {
-    let last = &of.last()?.version;
-    let n = of.iter().rev().take_while(|of| of.version == *last).count();
-    let before = values.len() - n;
-    let start = change_points(&values[..before], wanted)
-        .last()
-        .map_or(0, |change| change.at);
-    if before - start < FEWEST_BEFORE {
-        return None;
-    }
-    let found = newest(&values[start..], n, wanted.level)?;
-    let p = (2.0 * found.p_above.min(1.0 - found.p_above)).clamp(0.0, 1.0);
-    Some(NewestVersion {
-        version: last.clone(),
-        ratio: ratio(
-            found.difference,
-            found.interval,
-            values.len() - start,
-            wanted.level,
-            "mean logarithm of the newest version less that of those before it",
-        ),
-        p,
-        adjusted_p: p,
-        verdict: NewestVerdict::NoChangeFound,
-    })
-}
-
-/// Adjusts the chances for the number of benchmarks, and gives the verdicts.
-fn adjust(benchmarks: &mut [BenchmarkHistory], false_share: f64) {
-    let mut judged: Vec<&mut NewestVersion> = benchmarks
-        .iter_mut()
-        .filter_map(|of| of.newest.as_mut())
-        .collect();
-    let chances: Vec<f64> = judged.iter().map(|of| of.p).collect();
-    for (of, adjusted_p) in judged.iter_mut().zip(adjusted(&chances)) {
-        of.adjusted_p = adjusted_p;
-        of.verdict = match of.ratio.value {
-            _ if adjusted_p > false_share => NewestVerdict::NoChangeFound,
-            ratio if ratio > 1.0 => NewestVerdict::Slower,
-            _ => NewestVerdict::Faster,
-        };
-    }
+    of.iter().map(point).collect()
 }
 
 /// A ratio from a difference of logarithms.

@@ -133,6 +133,12 @@ fn read_directory(dir: &Path) -> Result<Measured, HistoryError> {
                 ns,
             )
         }));
+        if all.machine.is_some() && of_one.machine.is_some() && all.machine != of_one.machine {
+            return Err(HistoryError::file(
+                path,
+                "of another machine than the files before it; add those of each machine by themselves",
+            ));
+        }
         all.machine = all.machine.or(of_one.machine);
         all.suite = all.suite.or(of_one.suite);
         all.version = all.version.or(of_one.version);
@@ -152,10 +158,14 @@ fn criterion(dir: &Path) -> Result<Measured, HistoryError> {
                 continue;
             }
             let path = entry.path();
-            if entry.file_name() == "new" {
-                figures.extend(foreign::criterion(&path)?);
-            } else {
-                waiting.push((path, depth + 1));
+            // A benchmark may be called "new", too.
+            let found = match entry.file_name() == "new" {
+                true => foreign::criterion(&path)?,
+                false => None,
+            };
+            match found {
+                Some(figure) => figures.push(figure),
+                None => waiting.push((path, depth + 1)),
             }
         }
     }

@@ -1,6 +1,8 @@
 //! A history: a directory of Parquet files, one for each measurement that was added.
 
-use std::fs::{self, File};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +12,8 @@ use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use undertick_format::input;
 
 use crate::HistoryError;
 
@@ -24,6 +28,8 @@ const NAME_BYTES: usize = 24;
 pub struct Row {
     /// Time of the version, Unix time in seconds: the order of the history.
     pub unix_s: f64,
+    /// When it was added, Unix time in seconds: the order of versions of the same time.
+    pub added_unix_s: f64,
     /// The version, for example a commit.
     pub version: String,
     /// The machine.
@@ -42,6 +48,7 @@ fn schema() -> Schema {
     let text = |name| Field::new(name, DataType::Utf8, false);
     Schema::new(vec![
         Field::new("unix_s", DataType::Float64, false),
+        Field::new("added_unix_s", DataType::Float64, false),
         text("version"),
         text("machine"),
         text("suite"),
@@ -67,6 +74,9 @@ pub fn add(dir: &Path, rows: &[Row]) -> Result<PathBuf, HistoryError> {
         Arc::new(Float64Array::from_iter_values(
             rows.iter().map(|row| row.unix_s),
         )),
+        Arc::new(Float64Array::from_iter_values(
+            rows.iter().map(|row| row.added_unix_s),
+        )),
         texts(|row| &row.version),
         texts(|row| &row.machine),
         texts(|row| &row.suite),
@@ -81,13 +91,23 @@ pub fn add(dir: &Path, rows: &[Row]) -> Result<PathBuf, HistoryError> {
     let schema = Arc::new(schema());
     let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
         .map_err(|e| HistoryError::file(dir, e))?;
-    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|e| HistoryError::file(dir, e))?;
+    let shared = fs::Permissions::from_mode(0o666); // as far as the umask allows
+    let file = tempfile::Builder::new()
+        .permissions(shared)
+        .tempfile_in(dir);
+    let mut file = file.map_err(|e| HistoryError::file(dir, e))?;
     let written = ArrowWriter::try_new(&mut file, schema, None).and_then(|mut writer| {
         writer.write(&batch)?;
         writer.close()
     });
     written.map_err(|e| HistoryError::file(dir, e))?;
-    let stem = format!("{:.0}-{}", first.unix_s, file_name(&first.version));
+    // Two measurements of a version, made in two copies of the history, must not have one name.
+    let stem = format!(
+        "{:.0}-{}-{:08x}",
+        first.unix_s,
+        file_name(&first.version),
+        digest(rows)
+    );
     for number in 0_u32.. {
         let name = match number {
             0 => format!("{stem}.parquet"),
@@ -103,6 +123,16 @@ pub fn add(dir: &Path, rows: &[Row]) -> Result<PathBuf, HistoryError> {
         }
     }
     Err(HistoryError::file(dir, "no name is free"))
+}
+
+/// A number that differs between measurements.
+fn digest(rows: &[Row]) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    for row in rows {
+        (&row.machine, &row.suite, &row.benchmark, row.process).hash(&mut hasher);
+        (row.time_ns.to_bits(), row.added_unix_s.to_bits()).hash(&mut hasher);
+    }
+    hasher.finish() as u32
 }
 
 /// What of a version can stand in a file's name.
@@ -137,14 +167,18 @@ pub fn read(dir: &Path) -> Result<Vec<Row>, HistoryError> {
     for path in files {
         read_file(&path, &mut rows)?;
     }
-    // Stable: measurements of the same time stay in the order of their files.
-    rows.sort_by(|a: &Row, b| a.unix_s.total_cmp(&b.unix_s));
+    let time = |row: &Row| (row.unix_s, row.added_unix_s);
+    rows.sort_by(|a: &Row, b: &Row| {
+        let ((a, a_added), (b, b_added)) = (time(a), time(b));
+        a.total_cmp(&b).then(a_added.total_cmp(&b_added))
+    });
     Ok(rows)
 }
 
 fn read_file(path: &Path, rows: &mut Vec<Row>) -> Result<(), HistoryError> {
     let failed = |why: &dyn std::fmt::Display| HistoryError::file(path, why);
-    let file = File::open(path).map_err(|e| failed(&e))?;
+    // Not a pipe, which would be waited for.
+    let file = input::open(path).map_err(|e| HistoryError::Usage(e.to_string()))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| failed(&e))?;
     let has = |field: &Arc<Field>| {
         let there = builder.schema().field_with_name(field.name());
@@ -158,9 +192,12 @@ fn read_file(path: &Path, rows: &mut Vec<Row>) -> Result<(), HistoryError> {
     for batch in builder.build().map_err(|e| failed(&e))? {
         let batch = batch.map_err(|e| failed(&e))?;
         let column = |name: &str| batch.column_by_name(name).map(Arc::clone);
-        let (Some(unix), Some(process), Some(time)) =
-            (column("unix_s"), column("process"), column("time_ns"))
-        else {
+        let (Some(unix), Some(added), Some(process), Some(time)) = (
+            column("unix_s"),
+            column("added_unix_s"),
+            column("process"),
+            column("time_ns"),
+        ) else {
             return Err(failed(&"it lacks a column"));
         };
         let texts = |name: &str| column(name).map(|of| of.as_string::<i32>().clone());
@@ -176,12 +213,21 @@ fn read_file(path: &Path, rows: &mut Vec<Row>) -> Result<(), HistoryError> {
             unix.as_primitive::<Float64Type>(),
             time.as_primitive::<Float64Type>(),
         );
+        let added = added.as_primitive::<Float64Type>();
+        let is_whole = batch
+            .columns()
+            .iter()
+            .all(|column| column.null_count() == 0);
+        if !is_whole || !unix.values().iter().all(|unix_s| unix_s.is_finite()) {
+            return Err(failed(&"a value is missing, or a time is no number"));
+        }
         let process = process.as_primitive::<Int32Type>();
         if rows.len() + batch.num_rows() > MOST_ROWS {
             return Err(failed(&format!("more than {MOST_ROWS} rows")));
         }
         rows.extend((0..batch.num_rows()).map(|i| Row {
             unix_s: unix.value(i),
+            added_unix_s: added.value(i),
             version: version.value(i).to_owned(),
             machine: machine.value(i).to_owned(),
             suite: suite.value(i).to_owned(),
@@ -200,6 +246,7 @@ mod tests {
     fn row(unix_s: f64, version: &str, benchmark: &str, time_ns: f64) -> Row {
         Row {
             unix_s,
+            added_unix_s: 7.0,
             version: version.to_owned(),
             machine: "a \"machine\"".to_owned(),
             suite: "größe".to_owned(),
@@ -219,11 +266,21 @@ mod tests {
         ];
         let first = [row(1e9, "v1", "b", 4.0)];
         let added = add(&history, &second).unwrap();
-        assert_eq!(added, history.join("2000000000-v2....x.parquet"));
-        add(&history, &first).unwrap();
-        // The same once more is another measurement.
+        let name = added.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with("2000000000-v2....x-"), "{name}");
+        assert_eq!(added.parent(), Some(&*history));
+        let one = add(&history, &first).unwrap();
+        // The same once more is another measurement, and so is another of the same version.
         let again = add(&history, &first).unwrap();
-        assert_eq!(again, history.join("1000000000-v1-1.parquet"));
+        assert_ne!(one, again);
+        let other = [row(1e9, "v1", "b", 4.5)];
+        let name = |path: &Path| path.file_name().unwrap().to_owned();
+        let elsewhere = add(&dir.path().join("elsewhere"), &other).unwrap();
+        assert_ne!(name(&elsewhere), name(&one));
+        assert_eq!(
+            fs::metadata(&one).unwrap().permissions().mode() & 0o400,
+            0o400
+        );
         let rows = read(&history).unwrap();
         assert_eq!(rows, [&first[..], &first, &second].concat());
         assert_eq!(fs::read_dir(&history).unwrap().count(), 3);

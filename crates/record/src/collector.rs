@@ -211,7 +211,7 @@ impl Collector {
             }
             if let Some(follow) = &mut self.follow {
                 // Once closed, it is complete.
-                follow.read(&self.rings[i].map, session, self.our_namespace);
+                follow.read(&self.rings[i].map, session, self.our_namespace, closed);
             }
             if !reads {
                 if closed {

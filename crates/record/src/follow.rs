@@ -49,8 +49,15 @@ impl Follow {
     }
 
     /// Passes on what a ring has got since the last call. `our_namespace` is that of our process
-    /// numbers.
-    pub(crate) fn read(&mut self, map: &RingMap, session: &Session, our_namespace: u32) {
+    /// numbers. Records whose event has no name yet wait for the next round, unless `is_closed`: then
+    /// there is none.
+    pub(crate) fn read(
+        &mut self,
+        map: &RingMap,
+        session: &Session,
+        our_namespace: u32,
+        is_closed: bool,
+    ) {
         if self.named.is_none_or(|last| last.elapsed() >= NAMES_EVERY) {
             self.take_names(session);
         }
@@ -68,7 +75,7 @@ impl Follow {
         while let Some(reader) = self.readers.get_mut(&number) {
             let before = reader.position();
             // A ring that the program has overwritten is the collector's to report.
-            let Ok(Some(chunk)) = reader.seen_chunk() else {
+            let Ok(Some(mut chunk)) = reader.seen_chunk() else {
                 break;
             };
             if chunk.position != before {
@@ -78,11 +85,19 @@ impl Follow {
             if map.is_cut() || !reader.is_whole(&chunk) {
                 break; // what is left of it is seen at the next look
             }
-            reader.pass(&chunk, 0);
-            let taken = self.watch.take(ring, &self.records, self.has_new_names);
-            if taken < self.records.len() {
+            let mut taken = self.watch.take(ring, &self.records, false);
+            // The name was given before the record was copied, so it is there if it is read now.
+            if taken < self.records.len() && (is_closed || !self.has_new_names) {
                 self.take_names(session);
-                self.watch.take(ring, &self.records[taken..], true);
+                taken += self.watch.take(ring, &self.records[taken..], true);
+            }
+            let is_all = taken == self.records.len();
+            chunk.bytes = 16 * taken as u64;
+            if let Some(reader) = self.readers.get_mut(&number) {
+                reader.pass(&chunk, 0);
+            }
+            if !is_all {
+                break;
             }
         }
     }

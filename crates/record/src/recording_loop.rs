@@ -30,7 +30,7 @@ use crate::request::{OnManifest, PAUSE, RecordingProgress, Request};
 use crate::session::{Session, Settings};
 use crate::session_identity;
 use crate::trace_dir::TraceDir;
-use crate::triggers::{SnapshotMade, Triggers};
+use crate::triggers::SnapshotMade;
 
 use triggered::Triggered;
 
@@ -205,6 +205,7 @@ impl RecordingLoop {
                     facts.clock,
                     ns_per_tick,
                     &request.names,
+                    false,
                 )
             })
             .transpose()?;
@@ -261,17 +262,8 @@ impl RecordingLoop {
                 "the recorder ended before the program did, and another one went on: what found no room in the rings in between is counted as dropped".to_owned(),
             );
         }
-        let triggers = manifest
-            .recorder
-            .triggers
-            .as_ref()
-            .map(Triggers::from_settings);
-        let ns_per_tick = manifest.clock.ns_per_tick();
-        let triggered = triggers
-            .map(|of| Triggered::start(of, &mut collector, clock, ns_per_tick, &manifest.names))
-            .transpose()?;
         Ok(Self {
-            triggered,
+            triggered: None,
             trace,
             clock,
             given: manifest.names.clone(),

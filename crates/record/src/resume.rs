@@ -81,6 +81,7 @@ pub fn resume(
     let pid = left.program.pid;
     let ended = left.ended;
     let mut recording = RecordingLoop::again(trace, left.session, manifest, facts.clock, lock)?;
+    recording.resume_rules()?;
     if ended.is_some() {
         recording.watch_kernel(facts, pid)?;
     }

@@ -1,5 +1,6 @@
 //! The `compare` document: the figures of one document compared with those of another.
 
+mod junit;
 mod markdown;
 mod screen;
 mod subject;
@@ -13,6 +14,7 @@ use undertick_units::Estimate;
 
 use crate::survey::{Better, Host};
 
+pub use junit::render_junit;
 pub use markdown::render_markdown;
 pub use screen::first_screen;
 pub use subject::{NotComparable, Side, Subject, subject};

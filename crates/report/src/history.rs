@@ -30,10 +30,14 @@ pub struct History {
     pub versions: u64,
     /// Number of machines.
     pub machines: u64,
+    /// The newest version.
+    pub newest: Option<String>,
     /// Level of the confidence intervals.
     pub level: f64,
     /// Share of false ones among the benchmarks whose newest version is called slower or faster.
     pub false_share: f64,
+    /// Share by which the newest version may be slower.
+    pub allow: f64,
     /// The benchmarks, by suite and name.
     pub benchmarks: Vec<BenchmarkHistory>,
 }
@@ -49,8 +53,10 @@ pub struct BenchmarkHistory {
     pub points: Vec<HistoryPoint>,
     /// Its changes, in the same order.
     pub changes: Vec<HistoryChange>,
-    /// The newest version against those before it; absent where they are too few.
+    /// The newest version against those before it; `null` where that cannot be said.
     pub newest: Option<NewestVersion>,
+    /// Why it cannot be said.
+    pub not_judged: Option<String>,
 }
 
 /// A benchmark in a version on a machine.
@@ -100,6 +106,11 @@ pub struct NewestVersion {
     pub adjusted_p: f64,
     /// What follows from that.
     pub verdict: NewestVerdict,
+    /// Chance of such a time if the version is slower by the allowed share, adjusted for the number of
+    /// benchmarks.
+    pub allowed_p: f64,
+    /// Whether it is surely slower by more than the allowed share.
+    pub is_too_slow: bool,
 }
 
 /// Whether the newest version differs.

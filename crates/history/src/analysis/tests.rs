@@ -1,3 +1,5 @@
+use undertick_report::history::NewestVerdict;
+
 use super::*;
 
 /// Values between -1 and 1 that follow no pattern which the estimator knows.
@@ -15,6 +17,7 @@ fn rows(versions: usize, machines: usize, time_ns: impl Fn(usize, usize) -> f64)
                 let seed = (version * 7 + machine) * 3 + process;
                 rows.push(Row {
                     unix_s: 1e9 + version as f64,
+                    added_unix_s: 0.0,
                     version: format!("v{version}"),
                     machine: format!("m{machine}"),
                     suite: "s".to_owned(),
@@ -72,6 +75,76 @@ fn the_newest_version_is_judged_by_those_since_the_last_change() {
     let few = rows(5, 1, |_, _| 1000.0);
     let history = analyze(Path::new("h"), &few, &Options::default());
     assert_eq!(history.benchmarks[0].newest, None);
+    let why = history.benchmarks[0].not_judged.as_deref().unwrap();
+    assert!(why.contains("4 earlier versions are too few"), "{why}");
+}
+
+/// What is 10 % slower is surely more than 5 % slower, but not more than 10 %.
+#[test]
+fn a_share_may_be_allowed() {
+    let slow = rows(
+        30,
+        1,
+        |version, _| if version == 29 { 1100.0 } else { 1000.0 },
+    );
+    let is_too_slow = |allow| {
+        let options = Options {
+            allow,
+            ..Options::default()
+        };
+        let history = analyze(Path::new("h"), &slow, &options);
+        history.benchmarks[0].newest.as_ref().unwrap().is_too_slow
+    };
+    assert_eq!(
+        [0.0, 0.05, 0.1, 0.2].map(is_too_slow),
+        [true, true, false, false]
+    );
+}
+
+/// Each version moves all its four machines by up to 3 %, as a layout of the program does. Of 200
+/// histories without a change the newest version is called slower or faster in 5 % (10; 26 or more
+/// with a chance below 10^-5), and a change is found in at most a few.
+#[test]
+fn machines_that_measure_a_version_are_no_four_versions() {
+    let (mut called, mut changed) = (0, 0);
+    for history in 0..200 {
+        let rows = rows(25, 4, |version, machine| {
+            let layout = 1.0 + 0.03 * wobble(history * 1000 + version);
+            1000.0 * (1.0 + machine as f64) * layout
+        });
+        let found = analyze(Path::new("h"), &rows, &Options::default());
+        let of = &found.benchmarks[0];
+        let verdict = of.newest.as_ref().unwrap().verdict;
+        called += u32::from(verdict != NewestVerdict::NoChangeFound);
+        changed += u32::from(!of.changes.is_empty());
+    }
+    assert!((1..26).contains(&called), "{called}");
+    assert!(changed < 6, "{changed}");
+}
+
+/// A benchmark that was removed is not judged, and one whose machines are all new is not either.
+#[test]
+fn what_cannot_be_judged_says_why() {
+    let mut all = rows(12, 1, |_, _| 1000.0);
+    for row in &mut all {
+        row.benchmark = "removed".to_owned();
+    }
+    all.retain(|row| row.version != "v11");
+    let kept = rows(12, 1, |_, _| 1000.0);
+    let rows: Vec<Row> = all.into_iter().chain(kept).collect();
+    let mut rows = rows;
+    rows.sort_by(|a, b| a.unix_s.total_cmp(&b.unix_s));
+    let history = analyze(Path::new("h"), &rows, &Options::default());
+    assert!(history.benchmarks[0].newest.is_some());
+    let why = history.benchmarks[1].not_judged.as_deref().unwrap();
+    assert!(why.contains("no measurement"), "{why}");
+    for row in &mut rows {
+        row.machine.clone_from(&row.version);
+    }
+    let history = analyze(Path::new("h"), &rows, &Options::default());
+    let why = history.benchmarks[0].not_judged.as_deref().unwrap();
+    assert!(why.contains("--machine"), "{why}");
+    assert_eq!(history.benchmarks[0].changes, []);
 }
 
 /// Times that cannot be are no measurements.

@@ -61,7 +61,11 @@ fn hyperfine() {
 #[test]
 fn criterion() {
     let dir = tempfile::tempdir().unwrap();
-    for (path, name, mean) in [("sort/8", "sort/8", 1500.0), ("parse", "parse", 2.5e6)] {
+    for (path, name, mean) in [
+        ("sort/8", "sort/8", 1500.0),
+        ("parse", "parse", 2.5e6),
+        ("Vec/new", "Vec/new", 9.0),
+    ] {
         let new = dir.path().join(path).join("new");
         fs::create_dir_all(&new).unwrap();
         fs::write(
@@ -76,7 +80,11 @@ fn criterion() {
     fs::create_dir_all(dir.path().join("report")).unwrap();
     std::os::unix::fs::symlink(dir.path(), dir.path().join("round")).unwrap();
     let found = read(dir.path()).unwrap();
-    let expected = [("parse", 0, 2.5e6), ("sort/8", 0, 1500.0)];
+    let expected = [
+        ("Vec/new", 0, 9.0),
+        ("parse", 0, 2.5e6),
+        ("sort/8", 0, 1500.0),
+    ];
     assert_eq!(
         found.figures,
         expected.map(|(name, i, ns)| (name.to_owned(), i, ns))

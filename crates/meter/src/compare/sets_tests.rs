@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use undertick_report::compare::{Verdict, render, render_markdown};
+use undertick_report::compare::{Verdict, render, render_junit, render_markdown};
 use undertick_units::Interval;
 
 use super::super::rounds::Rounds;
@@ -367,6 +367,42 @@ fn only_some() {
 }
 
 /// As GitHub shows it: no character of a name has a special meaning there, and no row is broken.
+/// Five figures, of which one is slower: with a gate of 10 % it has failed, with one of 80 % none. Names
+/// are text.
+#[test]
+fn as_junit() {
+    let rounds = of_rounds();
+    let (a, b) = programs(5, 20, 1.5, 0.0, rounds.path());
+    let compared = |gate| {
+        let options = Options {
+            gate,
+            ..Options::at_level(0.95)
+        };
+        let open = |input: &Input| input.clone();
+        compare_as(open(&a), open(&b), &options).unwrap()
+    };
+    let mut found = compared(Some(0.1));
+    found.rows[1].name = "<b> & \"c\"\u{1b}[2J".to_owned();
+    let text = render_junit(&found);
+    assert!(
+        text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites"),
+        "{text}"
+    );
+    assert!(
+        text.contains("tests=\"5\" failures=\"1\" errors=\"0\""),
+        "{text}"
+    );
+    assert_eq!(text.matches("<testcase ").count(), 5);
+    assert_eq!(text.matches("</testcase>").count(), 5);
+    assert_eq!(text.matches("<failure ").count(), 1);
+    assert!(text.contains("&lt;b&gt; &amp; &quot;c&quot;"), "{text}");
+    assert!(!text.contains('\u{1b}') && !text.contains("<b>"), "{text}");
+    let counted = text.matches("<skipped ").count() + text.matches("<system-out>").count();
+    assert_eq!(counted, 4, "{text}");
+    assert!(render_junit(&compared(Some(0.8))).contains("failures=\"0\""));
+    assert!(render_junit(&compared(None)).contains("failures=\"1\""));
+}
+
 #[test]
 fn as_markdown() {
     let rounds = of_rounds();

@@ -1,12 +1,14 @@
 //! Snapshots that are made while the program runs: by a signal, or by a rule.
 
+use undertick_format::TraceError;
 use undertick_ring::Overflow;
 
+use super::triggered::Triggered;
 use super::{LAST_POINTS, RecordingLoop};
 use crate::request::RecordingProgress;
 use crate::session::Settings;
 use crate::snapshot::{numbered, snapshot};
-use crate::triggers::SnapshotMade;
+use crate::triggers::{SnapshotMade, Triggers};
 
 impl RecordingLoop {
     /// The signal that makes a snapshot, where one can be made. Unlike other signals it is never
@@ -29,6 +31,23 @@ impl RecordingLoop {
             });
             let _ = results.send(made.map_err(|error| error.to_string()));
         });
+    }
+
+    /// Applies the rules of a recorder that was killed from here on.
+    ///
+    /// # Errors
+    /// The clock cannot be read.
+    pub(crate) fn resume_rules(&mut self) -> Result<(), TraceError> {
+        let settings = self.manifest.recorder.triggers.as_ref();
+        let Some(triggers) = settings.map(Triggers::from_settings) else {
+            return Ok(());
+        };
+        let (clock, given) = (&self.manifest.clock, &self.given);
+        let (clock_id, ns_per_tick) = (self.clock, clock.ns_per_tick());
+        let collector = &mut self.collector;
+        let triggered = Triggered::start(triggers, collector, clock_id, ns_per_tick, given, true)?;
+        self.triggered = Some(triggered);
+        Ok(())
     }
 
     /// Passes on what the rules have found.

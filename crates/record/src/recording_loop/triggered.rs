@@ -33,12 +33,14 @@ pub(super) struct Triggered {
     running: Option<JoinHandle<VecDeque<Kept>>>,
     /// When the snapshots of the last stretch of time were begun.
     begun: VecDeque<Instant>,
-    /// Snapshots, the oldest first, while none is being made.
+    /// Snapshots, the oldest first.
     kept: VecDeque<Kept>,
     /// Lowest number for the next one: the name of one that was removed is not used again.
     number: u64,
     /// Number of hits for which no snapshot was made.
     ignored: u64,
+    /// The next hits are of records that an earlier recorder has judged.
+    has_past: bool,
 }
 
 /// A snapshot that will be made.
@@ -50,7 +52,7 @@ struct Waiting {
 
 impl Triggered {
     /// Begins to apply rules to what a collector sees. `given` are names that replace those of the
-    /// program.
+    /// program. With `has_past`, what the rings hold already was judged by an earlier recorder.
     ///
     /// # Errors
     /// The clock cannot be read.
@@ -60,12 +62,16 @@ impl Triggered {
         clock: ClockId,
         ns_per_tick: f64,
         given: &[manifest::Name],
+        has_past: bool,
     ) -> Result<Self, TraceError> {
         let clock = Source::open(clock)
             .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
         let watch = Watch::new(triggers.rules.clone(), ns_per_tick);
         collector.follow = Some(Follow::new(watch, given.to_vec()));
-        Ok(Self::new(triggers, clock, ns_per_tick))
+        Ok(Self {
+            has_past,
+            ..Self::new(triggers, clock, ns_per_tick)
+        })
     }
 
     const fn new(triggers: Triggers, clock: Source, ns_per_tick: f64) -> Self {
@@ -79,6 +85,7 @@ impl Triggered {
             kept: VecDeque::new(),
             number: 1,
             ignored: 0,
+            has_past: false,
         }
     }
 
@@ -88,6 +95,9 @@ impl Triggered {
         let now = self.clock.read_ticks();
         watch.look(now, lost);
         let (hits, more) = watch.hits();
+        if std::mem::take(&mut self.has_past) {
+            return;
+        }
         self.take(&hits, watch.rules(), now, session);
         match &mut self.waiting {
             Some(waiting) => waiting.part.more += more,
@@ -154,7 +164,7 @@ impl Triggered {
         let hits = part.triggered.len() as u64 + part.more;
         let (trace, of_thread) = (trace.to_owned(), results.clone());
         let limit = self.triggers.most_bytes;
-        let mut kept = std::mem::take(&mut self.kept);
+        let mut kept = self.kept.clone();
         let make = move || {
             let why = part.triggered.first().map(|first| first.text.clone());
             let made = snapshot_of(&trace, &out, &part, &mut |_| {});

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "undertick.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum { REQUEST = 11, NUMBER = 12, ERROR = 13, STALL_MS = 8, QUICK = 100 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t held;
+static atomic_int has_begun;
 static uint32_t number;
 
 static double now_ms(void) {
@@ -35,9 +37,11 @@ static void nap(double ms) {
     while (nanosleep(&t, &t) != 0) {}
 }
 
+/* Holds the lock until the request has waited for it, however late that begins. */
 static void *hold(void *nothing) {
     pthread_mutex_lock(&lock);
     pthread_barrier_wait(&held);
+    while (!atomic_load(&has_begun)) nap(0.05);
     nap(STALL_MS);
     pthread_mutex_unlock(&lock);
     return nothing;
@@ -46,12 +50,14 @@ static void *hold(void *nothing) {
 static void stall(const char *kind, double ms) {
     pthread_t other;
     int by_lock = strcmp(kind, "lock") == 0;
+    atomic_store(&has_begun, 0);
     if (by_lock) {
         if (pthread_create(&other, NULL, hold, NULL) != 0) abort();
         pthread_barrier_wait(&held);
     }
     ut_begin(REQUEST);
     ut_event(NUMBER, number);
+    atomic_store(&has_begun, 1);
     if (by_lock) {
         pthread_mutex_lock(&lock);
         pthread_mutex_unlock(&lock);

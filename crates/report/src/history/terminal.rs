@@ -1,8 +1,11 @@
 //! The history of benchmarks on a terminal.
 
+use std::collections::BTreeMap;
+
 use undertick_document::figures;
 
 use super::{History, of_newest, summary};
+use crate::remarks::number_of;
 use crate::table::terminal::draw;
 use crate::text::{clean, wrap};
 
@@ -41,13 +44,29 @@ fn ending(history: &History) -> String {
         .filter(|of| of.newest.is_some())
         .count();
     let level = figures::per_cent(history.level);
-    match judged {
-        0 => format!("Too few versions to judge the newest. Intervals are {level} CIs."),
+    let mut text = match judged {
+        0 => String::new(),
         judged => format!(
             "The newest version was compared with those since the last change, for {judged} of {}; of those \
-             called slower or faster {} are false on average. Intervals are {level} CIs.",
-            history.benchmarks.len(),
+             called slower or faster {} are false on average. ",
+            number_of(history.benchmarks.len() as u64, "benchmark"),
             figures::per_cent(history.false_share)
         ),
+    };
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for why in history
+        .benchmarks
+        .iter()
+        .filter_map(|of| of.not_judged.as_deref())
+    {
+        *reasons.entry(why).or_default() += 1;
     }
+    for (why, n) in reasons {
+        text += &format!(
+            "Not compared: {}: {}. ",
+            number_of(n, "benchmark"),
+            clean(why)
+        );
+    }
+    text + &format!("Intervals are {level} CIs.")
 }

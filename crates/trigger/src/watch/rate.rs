@@ -43,16 +43,18 @@ impl Rate {
     /// If the rule is met: since when, ticks, and how often the event came, per second. A rate that is
     /// too high is found as soon as more has come than the whole stretch allows.
     pub(super) fn look(&mut self, now: u64, ns_per_tick: f64) -> Option<(u64, f64)> {
-        let Some(from) = self.from.filter(|_| !self.has_gap) else {
+        let stretch = SECONDS.max(EVENTS / self.per_second);
+        let events = self.events as f64;
+        // Also with a gap: more have come than were seen.
+        let is_early = !self.is_below && !self.was_met && events > self.per_second * stretch;
+        let Some(from) = self.from.filter(|_| is_early || !self.has_gap) else {
             let has_begun = self.from.is_some() || self.events > 0;
             (self.from, self.events) = (has_begun.then_some(now), 0);
             self.has_gap = false;
             return None;
         };
+        self.has_gap = false;
         let seconds = now.saturating_sub(from) as f64 * ns_per_tick / 1e9;
-        let stretch = SECONDS.max(EVENTS / self.per_second);
-        let events = self.events as f64;
-        let is_early = !self.is_below && !self.was_met && events > self.per_second * stretch;
         if seconds < stretch && !is_early {
             return None;
         }

@@ -4,12 +4,16 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use rustix::pipe::PipeFlags;
+
+/// The largest descriptor that is closed by itself, where the kernel cannot close a range.
+const MOST_FILES: libc::c_int = 4096;
 
 /// The threads that wait for removals.
 fn removals() -> MutexGuard<'static, Vec<JoinHandle<()>>> {
@@ -25,6 +29,24 @@ pub(super) fn wait() {
     let all = std::mem::take(&mut *removals());
     for removal in all {
         let _ = removal.join();
+    }
+}
+
+/// Closes all descriptors of a range, both ends included.
+///
+/// # Safety
+/// Nothing in this process uses them any more.
+unsafe fn close_all(first: libc::c_int, last: libc::c_int) {
+    if first > last {
+        return;
+    }
+    // SAFETY: as the caller says.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, 0) != 0 {
+            for file in first..=last.min(MOST_FILES) {
+                libc::close(file);
+            }
+        }
     }
 }
 
@@ -48,12 +70,10 @@ pub(super) fn in_another_process(dir: &Path) -> bool {
             // SAFETY: system calls; `path` is a string that ends in a zero.
             unsafe {
                 // A reader of our output waits until nobody has it open, and Ctrl-C is not for
-                // this process.
-                if libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0) != 0 {
-                    for file in 0..1024 {
-                        libc::close(file);
-                    }
-                }
+                // this process. The pipe last: it says that all others are closed.
+                close_all(0, open.as_raw_fd() - 1);
+                close_all(open.as_raw_fd() + 1, libc::c_int::MAX);
+                libc::close(open.as_raw_fd());
                 libc::setpgid(0, 0);
                 libc::rmdir(path.as_ptr());
                 libc::_exit(0)
