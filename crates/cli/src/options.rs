@@ -239,7 +239,8 @@ pub struct Recording {
     /// how long the recorder goes on after it
     #[arg(long, value_name = "TIME..TIME", requires = "trigger", default_value = "2s..0.5s", value_parser = sizes::parse_before_and_after)]
     pub keep: (Duration, Duration),
-    /// With --trigger: the largest number of snapshots in a time; further hits are counted
+    /// With --trigger: the largest number of snapshots in a time; how often rules are met beyond
+    /// that is counted
     #[arg(long, value_name = "N/TIME", requires = "trigger", default_value = "10/min", value_parser = sizes::parse_at_most)]
     pub at_most: (u32, Duration),
     /// With --trigger: the largest size of all snapshots together; of more the oldest are removed
