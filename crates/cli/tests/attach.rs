@@ -130,6 +130,27 @@ fn sessions_of(recorder: u32) -> usize {
         .count()
 }
 
+/// With kernel events, of which the kernel takes longer to let go than the recorder runs.
+#[test]
+fn the_next_recorder_may_come_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = Program::start(&mut source(dir.path()));
+    for round in 0..4 {
+        let trace = dir.path().join(format!("{round}.ut"));
+        let recorded = undertick(&[
+            "record",
+            "--no-calibration",
+            "--pid",
+            &program.pid(),
+            "--for",
+            "20ms",
+            "-o",
+            trace.to_str().unwrap(),
+        ]);
+        assert_eq!(said(&recorded).0, 0, "{round}: {}", said(&recorded).1);
+    }
+}
+
 #[test]
 fn ctrl_c_ends_the_recording_and_not_the_program() {
     let dir = tempfile::tempdir().unwrap();

@@ -111,6 +111,9 @@ impl RecordingLoop {
         opening: Option<Opening>,
         start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, Option<&Recorded>) -> Result<T, TraceError>,
     ) -> Result<(Self, T), TraceError> {
+        // Those of an earlier recording are children of this process, too: the recording of a program
+        // ends when no child is left.
+        kernel::wait_for_removals();
         let trace = TraceDir::make(&request.trace)?;
         let opened = Self::open(request, &trace, session, target, opening).and_then(
             |(mut recording, kernel)| {
