@@ -29,7 +29,7 @@ const MOST_VERSION: usize = 200;
     undertick bench -o figures ./build/bench && undertick history add history figures\n  \
     undertick history show history --html history.html\n  \
     undertick history check history      # in CI: exit status 3 if the newest version is slower\n\n\
-    A history is a directory of small files, of which each measurement adds one. It may lie in a branch of its own:\n  \
+    A history is a directory of small files, of which each measurement adds one. It may lie in a separate branch:\n  \
     git worktree add history benchmarks")]
 pub struct History {
     #[command(subcommand)]
@@ -59,7 +59,8 @@ struct Add {
     /// Files or directories of one measurement
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The version that was measured [default: the commit of the current directory's repository]
+    /// The version that was measured [default: that which the file states, or the commit of the current
+    /// directory's repository]
     #[arg(long, value_name = "NAME")]
     commit: Option<String>,
     /// Time of that version, Unix time in seconds [default: that of the commit, or now]
@@ -90,8 +91,8 @@ struct Show {
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  undertick history check history --allow 0.03\n\n\
-    A benchmark needs five versions since its last change, measured on the same machines: what cannot be judged is\n\
-    said, and does not fail.\n\n\
+    A benchmark needs five versions before the newest one and since its last change, measured on the same machines.\n\
+    Benchmarks that cannot be judged are listed and do not change the exit status.\n\n\
     Exit status: 0; 3 if a benchmark is surely slower than --allow permits; 2 wrong usage or input."
 )]
 struct Check {
@@ -132,9 +133,15 @@ fn add(arguments: &Add) -> Result<u8, Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     let mut stated = measured.iter().filter_map(|of| of.version.as_deref());
     let first = stated.next();
-    if stated.any(|other| Some(other) != first) {
+    let differ = stated.any(|other| Some(other) != first);
+    if arguments.commit.is_none() && (differ || measured.iter().any(|of| of.has_versions)) {
         return Err(Failure::usage(
             "the files are of several versions: add those of each version by themselves",
+        ));
+    }
+    if arguments.machine.is_none() && measured.iter().any(|of| of.has_machines) {
+        return Err(Failure::usage(
+            "the files are of several machines: add those of each machine by themselves, or give --machine",
         ));
     }
     let given = arguments.commit.as_deref().or(first);
@@ -209,18 +216,19 @@ fn check(arguments: &Check) -> Result<u8, Failure> {
 }
 
 fn analyzed(what: &What, allow: f64) -> Result<Document, Failure> {
-    let mut rows = store::read(&what.history).map_err(failure)?;
+    let rows = store::read(&what.history).map_err(failure)?;
     let is_wanted = |name: &str| what.only.iter().any(|form| only::matches(form, name));
-    rows.retain(|row| what.only.is_empty() || is_wanted(&row.benchmark));
-    if rows.is_empty() {
-        return Err(Failure::usage("--only: no benchmark has such a name"));
-    }
+    let is_wanted = |name: &str| what.only.is_empty() || is_wanted(name);
     let options = Options {
         level: output::level(what.confidence)?,
         allow,
         ..Options::default()
     };
-    Ok(analyze(&what.history, &rows, &options))
+    let found = analyze(&what.history, &rows, is_wanted, &options);
+    match found.benchmarks.is_empty() {
+        true => Err(Failure::usage("--only: no benchmark has such a name")),
+        false => Ok(found),
+    }
 }
 
 fn failure(error: HistoryError) -> Failure {
@@ -231,21 +239,19 @@ fn failure(error: HistoryError) -> Failure {
 /// abbreviated hash, whatever name was given for it.
 fn version(given: Option<&str>) -> Result<(String, Option<f64>), Failure> {
     let name = given.unwrap_or("HEAD");
-    if name.is_empty() || name.chars().any(char::is_control) || name.len() > MOST_VERSION {
+    let is_option = name.starts_with('-');
+    if name.is_empty()
+        || is_option
+        || name.chars().any(char::is_control)
+        || name.len() > MOST_VERSION
+    {
         return Err(Failure::usage(format!("{name:?}: no name of a version")));
     }
     let commit = format!("{name}^{{commit}}");
-    let hash = git(&[
-        "rev-parse",
-        "--verify",
-        "--quiet",
-        "--short=12",
-        "--end-of-options",
-        &commit,
-    ]);
+    let hash = git(&["rev-parse", "--verify", "--quiet", "--short=12", &commit]);
     match (hash, given) {
         (Some(hash), _) => {
-            let time = git(&["show", "-s", "--format=%ct", &hash]);
+            let time = git(&["show", "-s", "--no-show-signature", "--format=%ct", &hash]);
             Ok((hash, time.and_then(|time| time.parse().ok())))
         }
         (None, Some(name)) => Ok((name.to_owned(), None)),

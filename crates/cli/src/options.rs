@@ -235,15 +235,16 @@ pub struct Recording {
     /// or 'lost > 0'. May be given several times
     #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "card")]
     pub trigger: Vec<undertick_trigger::Rule>,
-    /// With --trigger: how much a snapshot holds of what came before the span or the event, and for
-    /// how long the recorder goes on after it
+    /// With --trigger: the time before the span or the event that a snapshot includes, and the delay
+    /// after the rule was met until the snapshot is made
     #[arg(long, value_name = "TIME..TIME", requires = "trigger", default_value = "2s..0.5s", value_parser = sizes::parse_before_and_after)]
     pub keep: (Duration, Duration),
-    /// With --trigger: the largest number of snapshots in a time; how often rules are met beyond
-    /// that is counted
+    /// With --trigger: the largest number of snapshots per time; beyond it, how often rules are met
+    /// is only counted
     #[arg(long, value_name = "N/TIME", requires = "trigger", default_value = "10/min", value_parser = sizes::parse_at_most)]
     pub at_most: (u32, Duration),
-    /// With --trigger: the largest size of all snapshots together; of more the oldest are removed
+    /// With --trigger: the largest size of this recording's snapshots together; beyond it the oldest
+    /// are removed
     #[arg(long, value_name = "SIZE", requires = "trigger", default_value = "4GiB", value_parser = sizes::parse)]
     pub keep_total: u64,
     /// Record one in N sampled spans, of one event (its number, or its name in --events) or of all

@@ -59,9 +59,15 @@ struct Names<'a> {
     machines: Vec<&'a str>,
 }
 
-/// Analyses the rows of a history, which come in the order of versions.
+/// Analyses the rows of a history, which come in the order of versions, for the benchmarks that are
+/// wanted by name. The newest version is that of all.
 #[must_use]
-pub fn analyze(dir: &Path, rows: &[Row], options: &Options) -> History {
+pub fn analyze(
+    dir: &Path,
+    rows: &[Row],
+    is_wanted: impl Fn(&str) -> bool,
+    options: &Options,
+) -> History {
     let mut seen = BTreeSet::new();
     let versions = rows.iter().map(|row| &*row.version);
     let names = Names {
@@ -72,7 +78,8 @@ pub fn analyze(dir: &Path, rows: &[Row], options: &Options) -> History {
             .into_iter()
             .collect(),
     };
-    let all: Vec<_> = measurements(rows, &names).into_iter().collect();
+    let wanted = rows.iter().filter(|row| is_wanted(&row.benchmark));
+    let all: Vec<_> = measurements(wanted, &names).into_iter().collect();
     let mut benchmarks = in_threads(&all, |((suite, name), of)| {
         benchmark(suite, name, of, &names, options)
     });
@@ -107,7 +114,10 @@ fn in_threads<T: Sync, U: Send>(all: &[T], apply: impl Fn(&T) -> U + Sync) -> Ve
 }
 
 /// The measurements of each benchmark, in the order of the versions.
-fn measurements(rows: &[Row], names: &Names<'_>) -> BTreeMap<(String, String), Vec<Measurement>> {
+fn measurements<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    names: &Names<'_>,
+) -> BTreeMap<(String, String), Vec<Measurement>> {
     let numbers = |names: &[&str]| -> HashMap<String, usize> {
         let numbered = names.iter().enumerate();
         numbered
@@ -117,10 +127,7 @@ fn measurements(rows: &[Row], names: &Names<'_>) -> BTreeMap<(String, String), V
     let (versions, machines) = (numbers(&names.versions), numbers(&names.machines));
     let mut all: BTreeMap<(String, String), BTreeMap<(usize, usize), Measurement>> =
         BTreeMap::new();
-    for row in rows
-        .iter()
-        .filter(|row| row.time_ns > 0.0 && row.time_ns.is_finite())
-    {
+    for row in rows.filter(|row| row.time_ns > 0.0 && row.time_ns.is_finite()) {
         let (version, machine) = (versions[&row.version], machines[&row.machine]);
         let of = all
             .entry((row.suite.clone(), row.benchmark.clone()))
@@ -187,7 +194,7 @@ fn benchmark(
     let number = |at: usize| by_version.versions[at.min(by_version.versions.len() - 1)];
     let version = |at: usize| names.versions[number(at)].to_owned();
     let starts: Vec<usize> = changes.iter().map(|change| number(change.at)).collect();
-    let (newest, not_judged) = newest::judge(&by_version, names, &wanted, options);
+    let (newest, not_judged) = newest::judge(of, &by_version, names, &wanted, options);
     BenchmarkHistory {
         suite: suite.to_owned(),
         name: name.to_owned(),

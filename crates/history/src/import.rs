@@ -23,6 +23,10 @@ pub struct Measured {
     pub version: Option<String>,
     /// The program, where the file says it.
     pub suite: Option<String>,
+    /// The files of a directory say different machines, of which the first is above.
+    pub has_machines: bool,
+    /// The same of versions.
+    pub has_versions: bool,
     /// Benchmark, number of the process or repetition, and time of an iteration, ns.
     pub figures: Vec<(String, i32, f64)>,
 }
@@ -71,10 +75,10 @@ fn of_document(value: &Value) -> Option<Measured> {
             Some(Measured {
                 machine: Some(runs.host.name.clone()),
                 suite: runs.command.first().map(|program| suite(program)),
-                version: None,
                 figures: (runs.benchmarks.iter())
                     .map(|of| (of.name.clone(), 0, of.mean.value))
                     .collect(),
+                ..Measured::default()
             })
         }
         _ => foreign::google(value)
@@ -87,10 +91,10 @@ fn of_process(document: &Benchmarks, number: i32) -> Option<Measured> {
     Some(Measured {
         machine: Some(document.host.name.clone()),
         suite: document.command.first().map(|program| suite(program)),
-        version: None,
         figures: (document.benchmarks.iter())
             .map(|of| (of.name.clone(), number, of.time_ns))
             .collect(),
+        ..Measured::default()
     })
 }
 
@@ -133,12 +137,9 @@ fn read_directory(dir: &Path) -> Result<Measured, HistoryError> {
                 ns,
             )
         }));
-        if all.machine.is_some() && of_one.machine.is_some() && all.machine != of_one.machine {
-            return Err(HistoryError::file(
-                path,
-                "of another machine than the files before it; add those of each machine by themselves",
-            ));
-        }
+        let differ = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
+        all.has_machines |= differ(&all.machine, &of_one.machine);
+        all.has_versions |= differ(&all.version, &of_one.version);
         all.machine = all.machine.or(of_one.machine);
         all.suite = all.suite.or(of_one.suite);
         all.version = all.version.or(of_one.version);

@@ -28,6 +28,8 @@ pub(crate) struct Follow {
     named: Option<Instant>,
     /// Names were read in this round.
     has_new_names: bool,
+    /// No round follows in which records could wait for their names.
+    pub(crate) is_last_round: bool,
 }
 
 impl Follow {
@@ -39,6 +41,7 @@ impl Follow {
             given,
             named: None,
             has_new_names: false,
+            is_last_round: false,
         }
     }
 
@@ -87,7 +90,9 @@ impl Follow {
             }
             let mut taken = self.watch.take(ring, &self.records, false);
             // The name was given before the record was copied, so it is there if it is read now.
-            if taken < self.records.len() && (is_closed || !self.has_new_names) {
+            if taken < self.records.len()
+                && (is_closed || self.is_last_round || !self.has_new_names)
+            {
                 self.take_names(session);
                 taken += self.watch.take(ring, &self.records[taken..], true);
             }

@@ -4,6 +4,7 @@ mod terminal;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use undertick_document::figures::per_cent;
 use undertick_units::Estimate;
 
 use crate::remarks::number_of;
@@ -199,17 +200,22 @@ pub(crate) fn summary(history: &History) -> String {
 pub(crate) fn of_newest(history: &History) -> Vec<String> {
     let newest = |of: &BenchmarkHistory| {
         let newest = of.newest.as_ref()?;
-        (newest.verdict != NewestVerdict::NoChangeFound).then(|| {
-            format!(
-                "{} is {} in {}: {}",
-                of.full_name(),
-                newest.verdict.words(),
-                newest.version,
-                change_of(&newest.ratio)
-            )
+        let differs = newest.verdict != NewestVerdict::NoChangeFound;
+        (differs || newest.is_too_slow).then(|| {
+            let by = match (newest.is_too_slow, history.allow > 0.0) {
+                (true, true) => format!("slower by more than {}", per_cent(history.allow)),
+                (true, false) => NewestVerdict::Slower.words().to_owned(),
+                (false, _) => newest.verdict.words().to_owned(),
+            };
+            let change = change_of(&newest.ratio);
+            let text = format!("{} is {by} in {}: {change}", of.full_name(), newest.version);
+            (!newest.is_too_slow, text)
         })
     };
-    history.benchmarks.iter().filter_map(newest).collect()
+    let mut lines: Vec<(bool, String)> = history.benchmarks.iter().filter_map(newest).collect();
+    // What is too slow comes first.
+    lines.sort_by_key(|(is_allowed, _)| *is_allowed);
+    lines.into_iter().map(|(_, text)| text).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod learned;
 mod open_spans;
 mod rate;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use undertick_ring::{Kind, Record};
 
@@ -79,6 +79,8 @@ pub struct Watch {
     rules: Vec<Rule>,
     ns_per_tick: f64,
     events: Events,
+    /// Events that had no name when one was looked for. They may get one later.
+    nameless: BTreeSet<u16>,
     open: HashMap<u32, OpenSpans>,
     /// The rules that an event meets, as bits.
     about_events: u64,
@@ -127,6 +129,7 @@ impl Watch {
             rates,
             ns_per_tick,
             events: Events::default(),
+            nameless: BTreeSet::new(),
             open: HashMap::new(),
             lost: None,
             hits: Vec::new(),
@@ -153,6 +156,9 @@ impl Watch {
         let all: Vec<_> = names.into_iter().map(rules).collect();
         self.note_named(all.iter().fold(0, |rules, (.., more)| rules | more));
         self.events = Events::of_names(&all);
+        for event in std::mem::take(&mut self.nameless) {
+            self.know(event);
+        }
     }
 
     /// The rules about an event, as bits. A rule may give the number of an event in place of its
@@ -222,6 +228,7 @@ impl Watch {
     fn know(&mut self, event: u16) {
         if self.events.known(event) == Known::Never {
             let rules = self.rules_about(event, "");
+            self.nameless.insert(event);
             self.events.without_name(event, rules);
             self.note_named(rules);
         }

@@ -32,8 +32,8 @@ pub(super) fn google(value: &Value) -> Option<Measured> {
     Some(Measured {
         machine: text("host_name"),
         suite: text("executable").map(|program| super::suite(&program)),
-        version: None,
         figures,
+        ..Measured::default()
     })
 }
 
@@ -56,6 +56,7 @@ pub(super) fn pytest(value: &Value) -> Option<Measured> {
         suite: Some("pytest".to_owned()),
         version: commit.filter(|id| *id != "unknown").map(str::to_owned),
         figures,
+        ..Measured::default()
     })
 }
 

@@ -78,6 +78,9 @@ impl RecordingLoop {
         if self.session.is_attached() {
             std::thread::sleep(LAST_POINTS);
         }
+        if let Some(follow) = &mut self.collector.follow {
+            follow.is_last_round = true;
+        }
         self.collector.round(&self.session, false);
         self.take_hits();
         let trace = self.trace.path_now();

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use undertick_clock::{ClockId, Source};
 use undertick_format::{TraceError, manifest};
-use undertick_trigger::{Hit, Rule, Watch};
+use undertick_trigger::{Hit, Measured, Rule, Watch};
 
 use super::Snapshot;
 use crate::collector::Collector;
@@ -39,8 +39,11 @@ pub(super) struct Triggered {
     number: u64,
     /// Number of hits for which no snapshot was made.
     ignored: u64,
-    /// The next hits are of records that an earlier recorder has judged.
-    has_past: bool,
+    /// When this recorder came, ticks; 0 if it was there from the beginning. What came before was
+    /// another recorder's.
+    since: u64,
+    /// Losses were not counted so far.
+    is_first_look: bool,
 }
 
 /// A snapshot that will be made.
@@ -68,10 +71,9 @@ impl Triggered {
             .map_err(|error| TraceError::Recording(format!("the trace clock: {error:?}")))?;
         let watch = Watch::new(triggers.rules.clone(), ns_per_tick);
         collector.follow = Some(Follow::new(watch, given.to_vec()));
-        Ok(Self {
-            has_past,
-            ..Self::new(triggers, clock, ns_per_tick)
-        })
+        let mut new = Self::new(triggers, clock, ns_per_tick);
+        new.since = if has_past { clock.read_ticks() } else { 0 };
+        Ok(new)
     }
 
     const fn new(triggers: Triggers, clock: Source, ns_per_tick: f64) -> Self {
@@ -85,7 +87,8 @@ impl Triggered {
             kept: VecDeque::new(),
             number: 1,
             ignored: 0,
-            has_past: false,
+            since: 0,
+            is_first_look: true,
         }
     }
 
@@ -94,9 +97,14 @@ impl Triggered {
     pub(super) fn look(&mut self, watch: &mut Watch, lost: u64, session: &Path) {
         let now = self.clock.read_ticks();
         watch.look(now, lost);
-        let (hits, more) = watch.hits();
-        if std::mem::take(&mut self.has_past) {
-            return;
+        let (mut hits, mut more) = watch.hits();
+        if self.since > 0 {
+            let is_first = std::mem::replace(&mut self.is_first_look, false);
+            hits.retain(|hit| {
+                let is_of_before = is_first && matches!(hit.measured, Measured::Lost(_));
+                hit.at >= self.since && !is_of_before
+            });
+            more = if is_first { 0 } else { more };
         }
         self.take(&hits, watch.rules(), now, session);
         match &mut self.waiting {

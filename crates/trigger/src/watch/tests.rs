@@ -414,6 +414,12 @@ fn names_come_later_and_numbers_are_names() {
         1,
         "it is known to have no name"
     );
+    watch.take_names([named((20, "late"))]);
+    assert_eq!(
+        watch.take(RING, &next[1..], false),
+        1,
+        "that is not forgotten"
+    );
     take(&mut watch, RING, &span(60_000, 0, 10_000));
     assert_eq!(
         took(&hits_of(&mut watch)),

@@ -44,6 +44,12 @@ pub(super) fn in_another_process(dir: &Path) -> bool {
     };
     // A process that records repeatedly would collect zombies, and must be able to wait.
     let thread = Builder::new().name("undertick rmdir".to_owned());
-    removals().extend(thread.spawn(move || drop(remover.wait())));
+    let dir = dir.to_owned();
+    let wait = move || {
+        let _ = remover.wait();
+        // It may lack a right that this process has.
+        let _ = std::fs::remove_dir(dir);
+    };
+    removals().extend(thread.spawn(wait));
     true
 }

@@ -1,7 +1,5 @@
 use std::time::Duration;
 
-use undertick_trigger::Measured;
-
 use super::*;
 
 /// Two ticks a nanosecond.
