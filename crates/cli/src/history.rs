@@ -1,6 +1,6 @@
 //! `undertick history`: benchmark figures over the versions of a program.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::SystemTime;
 
@@ -274,11 +274,8 @@ fn now() -> f64 {
     now.map_or(0.0, |now| now.as_secs_f64())
 }
 
+/// The name by which this machine's other documents call it.
 fn this_machine() -> String {
-    let name = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname"));
-    let name = name.unwrap_or_default().trim().to_owned();
-    match name.is_empty() {
-        true => "this machine".to_owned(),
-        false => name,
-    }
+    let uname = rustix::system::uname();
+    uname.nodename().to_string_lossy().into_owned()
 }

@@ -83,6 +83,8 @@ pub struct Newest {
 
 /// Permutations per unit of `1 / alpha`: enough to know a chance of alpha within a fifth.
 const PERMUTATIONS: f64 = 25.0;
+/// A step of a smaller square is at the same place as a change of group, but for rounding.
+const LEAST_SQUARE: f64 = 1e-9;
 /// Most passes that place the changes again.
 const PASSES: usize = 5;
 
@@ -291,23 +293,29 @@ impl Model {
         })
     }
 
-    /// Visits each place with at least so many values on both sides, and the reduction of the sum of
-    /// squares by a step there.
-    fn each_gain(&self, centred: &[f64], fewest: usize, mut visit: impl FnMut(usize, f64)) {
-        let n = centred.len();
-        // Of the step without the means of the groups: its square, and its product with the values.
+    /// Visits each place, from the last to the first, with a step there without the means of the groups:
+    /// its square, and its product with the values.
+    fn each_step(&self, centred: &[f64], mut visit: impl FnMut(usize, f64, f64)) {
         let (mut square, mut product) = (0.0, 0.0);
         let mut after = vec![0.0; self.counts.len()];
-        for at in (1..n).rev() {
+        for at in (1..centred.len()).rev() {
             let group = self.groups[at];
             square += 1.0 - (2.0 * after[group] + 1.0) / self.counts[group];
             after[group] += 1.0;
             product += centred[at];
-            let is_far = at >= fewest && n - at >= fewest;
-            if is_far && square > 1e-9 {
+            visit(at, square, product);
+        }
+    }
+
+    /// Visits each place with at least so many values on both sides, and the reduction of the sum of
+    /// squares by a step there.
+    fn each_gain(&self, centred: &[f64], fewest: usize, mut visit: impl FnMut(usize, f64)) {
+        let n = centred.len();
+        self.each_step(centred, |at, square, product| {
+            if at >= fewest && n - at >= fewest && square > LEAST_SQUARE {
                 visit(at, product * product / square);
             }
-        }
+        });
     }
 
     fn best(&self, centred: &[f64], fewest: usize) -> Option<(usize, f64)> {
@@ -340,16 +348,12 @@ impl Model {
     /// the values scatter.
     fn step(&self, at: usize) -> Option<Step> {
         let mut found = None;
-        let (mut square, mut product) = (0.0, 0.0);
-        let mut after = vec![0.0; self.counts.len()];
-        for place in (at..self.centred.len()).rev() {
-            let group = self.groups[place];
-            square += 1.0 - (2.0 * after[group] + 1.0) / self.counts[group];
-            after[group] += 1.0;
-            product += self.centred[place];
-            found = Some((square, product));
-        }
-        let (square, product) = found.filter(|(square, _)| *square > 1e-9)?;
+        self.each_step(&self.centred, |place, square, product| {
+            if place == at {
+                found = Some((square, product));
+            }
+        });
+        let (square, product) = found.filter(|(square, _)| *square > LEAST_SQUARE)?;
         let degrees = self.centred.len() as f64 - self.counts.len() as f64 - 1.0;
         if degrees < 1.0 {
             return None;

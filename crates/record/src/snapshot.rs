@@ -351,8 +351,7 @@ impl Copied {
     /// Drops the records before a time.
     fn keep_from(&mut self, ticks: u64) {
         let dropped = part::before(&self.records, ticks);
-        let is_event = |words: &&[u64; 2]| Record::from_words(**words).kind != Kind::Continuation;
-        let events = self.records[..dropped].iter().filter(is_event).count() as u64;
+        let events = part::events(&self.records[..dropped]);
         self.events -= events;
         self.dropped_again += events;
         self.records.drain(..dropped);

@@ -86,7 +86,7 @@ pub struct Watch {
     about_events: u64,
     learned: Vec<Option<Learned>>,
     rates: Vec<Option<Rate>>,
-    lost: Option<u64>,
+    lost: u64,
     /// By rule: a name that it is about was seen.
     named: Vec<bool>,
     hits: Vec<Hit>,
@@ -119,9 +119,7 @@ impl Watch {
             })
             .collect();
         let is_about_event = |rule: &Rule| matches!(rule.condition(), Condition::Event { .. });
-        let about_events = (rules.iter().enumerate())
-            .filter(|(_, rule)| is_about_event(rule))
-            .fold(0, |rules, (index, _)| rules | 1 << index);
+        let about_events = as_bits(&rules, is_about_event);
         Self {
             about_events,
             named: vec![false; rules.len()],
@@ -131,7 +129,7 @@ impl Watch {
             events: Events::default(),
             nameless: BTreeSet::new(),
             open: HashMap::new(),
-            lost: None,
+            lost: 0,
             hits: Vec::new(),
             counts: vec![0; rules.len()],
             rules,
@@ -167,9 +165,7 @@ impl Watch {
         let is_about = |rule: &Rule| {
             (rule.name()).is_some_and(|wanted| wanted == name || wanted.parse() == Ok(event))
         };
-        (self.rules.iter().enumerate())
-            .filter(|(_, rule)| is_about(rule))
-            .fold(0, |rules, (index, _)| rules | 1 << index)
+        as_bits(&self.rules, is_about)
     }
 
     fn note_named(&mut self, rules: u64) {
@@ -334,16 +330,16 @@ impl Watch {
                     }
                 }
                 Condition::Lost => {
-                    let before = self.lost.unwrap_or(0);
-                    if lost > before {
-                        self.hit(rule, None, now, None, Measured::Lost(lost - before));
+                    if lost > self.lost {
+                        let more = Measured::Lost(lost - self.lost);
+                        self.hit(rule, None, now, None, more);
                     }
                 }
                 Condition::Longer { .. } | Condition::Event { .. } => {}
             }
         }
         // It falls where threads are given up, which take their losses with them.
-        self.lost = Some(lost);
+        self.lost = lost;
         for learned in self.learned.iter_mut().flatten() {
             learned.settle();
         }
@@ -407,6 +403,12 @@ impl Watch {
             .filter(is_unnamed)
             .map(|(rule, _)| rule)
     }
+}
+
+/// The rules of which something holds, as bits.
+fn as_bits(rules: &[Rule], holds: impl Fn(&Rule) -> bool) -> u64 {
+    let chosen = rules.iter().enumerate().filter(|(_, rule)| holds(rule));
+    chosen.fold(0, |bits, (index, _)| bits | 1 << index)
 }
 
 /// The indices of the bits that are set.

@@ -52,10 +52,9 @@ impl RecordingLoop {
 
     /// Passes on what the rules have found.
     pub(super) fn look_at_rules(&mut self) {
-        let trace = self.trace.path_now();
         self.take_hits();
         if let Some(triggered) = &mut self.triggered {
-            triggered.begin(&trace, &self.snapshots.0, false);
+            triggered.begin(&self.trace, &self.snapshots.0, false);
         }
     }
 
@@ -83,9 +82,8 @@ impl RecordingLoop {
         }
         self.collector.round(&self.session, false);
         self.take_hits();
-        let trace = self.trace.path_now();
         if let (Some(triggered), Some(follow)) = (&mut self.triggered, &self.collector.follow) {
-            let ignored = triggered.finish(&trace, &self.snapshots.0);
+            let ignored = triggered.finish(&self.trace, &self.snapshots.0);
             let unknown = follow
                 .watch
                 .without_events()

@@ -17,6 +17,7 @@ use super::Snapshot;
 use crate::collector::Collector;
 use crate::follow::Follow;
 use crate::snapshot::{Part, numbered_from, snapshot_of};
+use crate::trace_dir::TraceDir;
 use crate::triggers::{SnapshotMade, Triggers};
 use kept::{Kept, remove_oldest};
 use reason::reason;
@@ -155,7 +156,7 @@ impl Triggered {
 
     /// Begins the snapshot that is due, unless another one is being made: draining the rings does
     /// not wait for that. At the end it does, and a snapshot is due whose time has not come.
-    pub(super) fn begin(&mut self, trace: &Path, results: &Sender<Snapshot>, is_end: bool) {
+    pub(super) fn begin(&mut self, trace: &TraceDir, results: &Sender<Snapshot>, is_end: bool) {
         if is_end || self.running.as_ref().is_some_and(JoinHandle::is_finished) {
             self.wait();
         }
@@ -167,10 +168,11 @@ impl Triggered {
         let Some(Waiting { part, .. }) = self.waiting.take() else {
             return;
         };
-        let (number, out) = numbered_from(trace, self.number);
+        let trace = trace.path_now();
+        let (number, out) = numbered_from(&trace, self.number);
         self.number = number.saturating_add(1);
         let hits = part.triggered.len() as u64 + part.more;
-        let (trace, of_thread) = (trace.to_owned(), results.clone());
+        let of_thread = results.clone();
         let limit = self.triggers.most_bytes;
         let mut kept = self.kept.clone();
         let make = move || {
@@ -209,7 +211,11 @@ impl Triggered {
     }
 
     /// Makes what is left; returns a warning if hits were ignored.
-    pub(super) fn finish(&mut self, trace: &Path, results: &Sender<Snapshot>) -> Option<String> {
+    pub(super) fn finish(
+        &mut self,
+        trace: &TraceDir,
+        results: &Sender<Snapshot>,
+    ) -> Option<String> {
         self.begin(trace, results, true);
         self.wait();
         let (most, stretch) = self.triggers.at_most;

@@ -40,6 +40,12 @@ pub(super) fn before(records: &[[u64; 2]], ticks: u64) -> usize {
     }
 }
 
+/// The number of events among records: a continuation is none.
+pub(super) fn events(records: &[[u64; 2]]) -> u64 {
+    let is_event = |words: &&[u64; 2]| Record::from_words(**words).kind != Kind::Continuation;
+    records.iter().filter(is_event).count() as u64
+}
+
 /// Cuts the blocks of threads that have ended.
 pub(super) struct Cut {
     from_ticks: u64,
@@ -70,10 +76,7 @@ impl Cut {
         }
         let words: Vec<[u64; 2]> = records.iter().map(|record| record.to_words()).collect();
         let dropped = before(&words, self.from_ticks);
-        let dropped_records = records[..dropped].iter();
-        *earlier += dropped_records
-            .filter(|record| record.kind != Kind::Continuation)
-            .count() as u64;
+        *earlier += events(&words[..dropped]);
         *has_begun = dropped < records.len();
         self.cut.clear();
         if *has_begun {

@@ -32,6 +32,11 @@ fn take(triggered: &mut Triggered, hits: &[Hit]) {
     triggered.take(hits, &rules, 100 * SECOND, Path::new("/nowhere"));
 }
 
+/// A directory that is no recording.
+fn nothing() -> TraceDir {
+    TraceDir::open(Path::new("/")).unwrap()
+}
+
 /// Hits that come before a snapshot is begun are reasons of it; it begins before the first.
 #[test]
 fn hits_share_a_snapshot() {
@@ -50,7 +55,7 @@ fn hits_share_a_snapshot() {
     take(&mut triggered, &many[..3]);
     assert!(triggered.waiting.is_none());
     let (results, _received) = std::sync::mpsc::channel();
-    let said = triggered.finish(Path::new("/nowhere"), &results).unwrap();
+    let said = triggered.finish(&nothing(), &results).unwrap();
     assert!(said.contains("met 3 times more"), "{said}");
     assert!(said.contains("allows 1 in 3600s"), "{said}");
 }
@@ -65,9 +70,9 @@ fn impossible_times() {
     let waiting = triggered.waiting.as_ref().unwrap();
     assert_eq!((waiting.part.from_ticks, waiting.due), (98 * SECOND, None));
     let (results, received) = std::sync::mpsc::channel();
-    triggered.begin(Path::new("/nowhere"), &results, false);
+    triggered.begin(&nothing(), &results, false);
     assert!(triggered.waiting.is_some());
-    triggered.begin(Path::new("/nowhere"), &results, true);
+    triggered.begin(&nothing(), &results, true);
     triggered.wait();
     assert!(received.recv().unwrap().is_err());
 }
