@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{compile, interval, intervals, report_json, undertick};
 use crate::run::{Scratch, command, line, output};
 use crate::sources::{self, LZ4, Package, REDIS, ZSTD};
+use crate::statistics::median;
 use crate::unedited;
 
 /// Number of pairs of recordings with and without busy loops beside them.
@@ -38,10 +39,12 @@ pub fn measure() -> Result<(), String> {
     }
     redis(&cpu_time, &scratch)?;
     println!(
-        "\nmedian beside {HOGS} busy loops over that without, {PAIRS} pairs in turn (target 0.97..1.03)"
+        "\nbeside {HOGS} busy loops, {PAIRS} pairs in turn: what the kernel charged the program that \
+         nobody recorded, over that without them, is the machine's change; a span's median over that \
+         without them (target 0.97..1.03), and divided by the machine's change"
     );
     for program in programs(&scratch)? {
-        beside_hogs(&program, &scratch)?;
+        beside_hogs(&program, &cpu_time, &scratch)?;
     }
     Ok(())
 }
@@ -163,18 +166,10 @@ fn say(name: &str, roots: &[&str], trace: &str, used: &str) -> Result<(), String
         .max_by(|a, b| a.0.total_cmp(&b.0));
     // Uncompensated, because the kernel's time includes the cost of recording, too.
     let report = report_json(trace, &["--compensate", "none"])?;
-    let on_cpu: f64 = (intervals(&report).iter())
-        .filter(|i| i["name"].as_str().is_some_and(|name| roots.contains(&name)))
-        .filter_map(|i| Some(i["on_cpu_ns"].as_f64()? + interrupts_ns(i)))
-        .sum();
-    let text = std::fs::read_to_string(used).map_err(|e| format!("{used}: {e}"))?;
-    let kernel: f64 = text
-        .trim()
-        .parse()
-        .map_err(|_| format!("{used}: {text:?}"))?;
+    let kernel = seconds(used)?;
     let ratio = match roots.is_empty() {
         true => "it has no span around all".to_owned(),
-        false => format!("{:.4} of {kernel:.2} s", on_cpu / 1e9 / kernel),
+        false => format!("{:.4} of {kernel:.2} s", roots_s(&report, roots) / kernel),
     };
     let (share, worst) = most.unwrap_or((0.0, "none"));
     println!(
@@ -183,6 +178,21 @@ fn say(name: &str, roots: &[&str], trace: &str, used: &str) -> Result<(), String
         100.0 * share
     );
     Ok(())
+}
+
+/// Time on the CPU of spans that cover all the work, s, with what interrupted them.
+fn roots_s(report: &Value, roots: &[&str]) -> f64 {
+    let ns: f64 = (intervals(report).iter())
+        .filter(|i| i["name"].as_str().is_some_and(|name| roots.contains(&name)))
+        .filter_map(|i| Some(i["on_cpu_ns"].as_f64()? + interrupts_ns(i)))
+        .sum();
+    ns / 1e9
+}
+
+/// What `cpu_time` wrote, s.
+fn seconds(used: &str) -> Result<f64, String> {
+    let text = std::fs::read_to_string(used).map_err(|e| format!("{used}: {e}"))?;
+    (text.trim().parse()).map_err(|_| format!("{used}: {text:?}"))
 }
 
 /// Time of interrupts, which the kernel charges to the interrupted thread, ns.
@@ -272,38 +282,83 @@ impl Drop for Hogs {
     }
 }
 
-fn beside_hogs(program: &Program, scratch: &Scratch) -> Result<(), String> {
-    let trace = scratch.path("hogs.ut");
-    let mut reports: [Vec<Value>; 2] = [vec![], vec![]];
-    for _ in 0..PAIRS {
-        record(program, &[], &[], &trace)?;
-        reports[0].push(report_json(&trace, &[])?);
-        let hogs = Hogs::start(HOGS)?;
-        record(program, &[], &[], &trace)?;
-        drop(hogs);
-        reports[1].push(report_json(&trace, &[])?);
+/// One state of the machine: reports of a program, and the kernel's CPU time of each execution, s.
+#[derive(Default)]
+struct State {
+    reports: Vec<Value>,
+    /// Time of the roots on the CPU over the kernel's, in the same execution.
+    covered: Vec<f64>,
+    plain_s: Vec<f64>,
+    recorded_s: Vec<f64>,
+}
+
+impl State {
+    fn add(&mut self, program: &Program, cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
+        let (trace, used) = (scratch.path("hogs.ut"), scratch.path("used"));
+        let mut words = vec![cpu_time, used.as_str()];
+        words.extend(program.command.iter().map(String::as_str));
+        output(command(&words))?;
+        self.plain_s.push(seconds(&used)?);
+        record(program, &[], &[cpu_time, &used], &trace)?;
+        let kernel = seconds(&used)?;
+        self.recorded_s.push(kernel);
+        let read = report_json(&trace, &["--compensate", "none"])?;
+        self.covered.push(roots_s(&read, program.roots) / kernel);
+        self.reports.push(report_json(&trace, &[])?);
+        Ok(())
     }
-    let names: Vec<&str> = (intervals(&reports[0][0]).iter())
+
+    /// Median over the executions of a span's median, ns; nothing if one of them has no such span.
+    fn median_ns(&self, span: &str) -> Option<f64> {
+        let values: Option<Vec<f64>> = (self.reports.iter())
+            .map(|report| interval(report, span).ok()?["median"]["value"].as_f64())
+            .collect();
+        Some(median(&values?))
+    }
+}
+
+fn beside_hogs(program: &Program, cpu_time: &str, scratch: &Scratch) -> Result<(), String> {
+    let (mut quiet, mut busy) = (State::default(), State::default());
+    for _ in 0..PAIRS {
+        quiet.add(program, cpu_time, scratch)?;
+        let _hogs = Hogs::start(HOGS)?;
+        busy.add(program, cpu_time, scratch)?;
+    }
+    let machine = median(&busy.plain_s) / median(&quiet.plain_s);
+    let recorded = median(&busy.recorded_s) / median(&quiet.recorded_s);
+    let covered = match program.roots.is_empty() {
+        true => "it has no span around all".to_owned(),
+        false => format!(
+            "time on CPU over the kernel's {:.3} without and {:.3} beside them",
+            median(&quiet.covered),
+            median(&busy.covered)
+        ),
+    };
+    println!(
+        "{}: the machine's change {machine:.3} (of single pairs {}), recorded {recorded:.3}; {covered}",
+        program.name,
+        pairs(&quiet.plain_s, &busy.plain_s)
+    );
+    let names: Vec<&str> = (intervals(&quiet.reports[0]).iter())
         .filter(|i| i["count"].as_u64().unwrap_or(0) >= 20)
         .filter_map(|i| i["name"].as_str())
         .collect();
-    let median = |reports: &[Value], name: &str| -> Option<f64> {
-        let values: Option<Vec<f64>> = (reports.iter())
-            .map(|report| {
-                let found = interval(report, name).ok()?;
-                found["median"]["value"].as_f64()
-            })
-            .collect();
-        Some(crate::statistics::median(&values?))
-    };
     for name in names {
-        if let (Some(quiet), Some(busy)) = (median(&reports[0], name), median(&reports[1], name)) {
+        if let (Some(without), Some(beside)) = (quiet.median_ns(name), busy.median_ns(name)) {
+            let ratio = beside / without;
             println!(
-                "{} {name}: {:.3}, {quiet:.0} ns",
-                program.name,
-                busy / quiet
+                "  {name}: {ratio:.3} of {without:.0} ns, over the machine's change {:.3}",
+                ratio / machine
             );
         }
     }
     Ok(())
+}
+
+/// The ratio of each pair, as text.
+fn pairs(without: &[f64], beside: &[f64]) -> String {
+    let ratios: Vec<String> = (without.iter().zip(beside))
+        .map(|(without, beside)| format!("{:.3}", beside / without))
+        .collect();
+    ratios.join(" ")
 }
