@@ -319,6 +319,7 @@ fn recorded(
         calibration: None,
         names: Vec::new(),
         kernel,
+        stacks: None,
         perturbation: None,
         triggers: None,
         functions,

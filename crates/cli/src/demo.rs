@@ -40,6 +40,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         calibration,
         names: Vec::new(),
         kernel: Wanted::Auto,
+        stacks: None,
         perturbation: None,
         triggers: None,
         functions: None,

@@ -173,6 +173,7 @@ pub struct Header {
     after_help = "Examples:\n  undertick record -o run.ut -- ./server --port 8080\n  undertick report run.ut\n  \
     undertick record --pid $(pgrep server) --for 10s -o now.ut\n  \
     undertick record --functions '^(parse|send)_' -- ./built-with-finstrument-functions\n  \
+    undertick record --stacks 1ms -o stacks.ut -- ./program   (then: undertick stacks stacks.ut)\n  \
     undertick record --perturbation 1 -o slowed.ut -- ./program\n  \
     undertick record --runs 5 -o five -- ./program   (then: undertick report five)\n  \
     undertick record --card /dev/event-card --events EVENTS.toml -o soc.ut\n  \
@@ -259,6 +260,11 @@ pub struct Recording {
     /// Which kernel events to add: switches, interrupts, faults, steal
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,
+    /// Sample the program's threads with their stacks each EVERY of their time on a CPU, and when they
+    /// wait, e.g. 1ms: which functions the time of each span goes to. Needs perf; without
+    /// CAP_PERFMON or perf_event_paranoid 1, there are no samples in the kernel and of waiting threads
+    #[arg(long, value_name = "EVERY", value_parser = sizes::parse_time)]
+    pub stacks: Option<Duration>,
     /// Store the events as Parquet, whatever their number. Otherwise a recording of 16 MiB of raw
     /// blocks or more (about 3 to 6 million events) stays as raw blocks, and its trace is complete
     /// sooner. All commands read these; Spark, pandas and other tools do not (see --finish, and

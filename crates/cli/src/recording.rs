@@ -12,7 +12,7 @@ use undertick_format::input::{self, Kind};
 use undertick_format::manifest::{Exit, Manifest, Name, Part};
 use undertick_record::attach::{self, Attach, attach_watched, command_of};
 use undertick_record::functions::Functions;
-use undertick_record::kernel::Opening;
+use undertick_record::kernel::{MIN_EVERY, Opening, Wanted as KernelWanted};
 use undertick_record::perturbation::Wanted;
 use undertick_record::record::{RecordingProgress, Request, With, record_with};
 use undertick_record::session::Settings;
@@ -128,6 +128,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         let most = Watch::MOST_RULES;
         return Err(Failure::usage(format!("--trigger: at most {most} rules")));
     }
+    check_stacks(arguments.stacks, arguments.kernel.into())?;
     let names = names(arguments.events.as_deref())?;
     let trace = match &arguments.output {
         Some(given) => given.clone(),
@@ -190,6 +191,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         calibration,
         names,
         kernel,
+        stacks: arguments.stacks,
         perturbation,
         functions,
         triggers: triggers(
@@ -206,6 +208,24 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         as_parquet: arguments.parquet,
         opening,
     })
+}
+
+/// Refuses samples that cannot be taken.
+fn check_stacks(every: Option<Duration>, kernel: KernelWanted) -> Result<(), Failure> {
+    let Some(every) = every else {
+        return Ok(());
+    };
+    if kernel == KernelWanted::Off {
+        return Err(Failure::usage(
+            "--stacks comes with the kernel's events: leave out --kernel off",
+        ));
+    }
+    if every < MIN_EVERY {
+        return Err(Failure::usage(format!(
+            "--stacks: at most one sample in {MIN_EVERY:?}; 1ms costs a program little"
+        )));
+    }
+    Ok(())
 }
 
 fn triggers(

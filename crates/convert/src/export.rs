@@ -365,6 +365,7 @@ const fn kind_name(kind: Option<Kind>) -> &'static str {
         Some(Kind::Frequency) => "frequency",
         Some(Kind::KernelGap) => "kernel_gap",
         Some(Kind::Epoch) => "epoch",
+        Some(Kind::Stack) => "stack",
         None => "unknown",
     }
 }

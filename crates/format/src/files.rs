@@ -8,3 +8,5 @@ pub const RAW_FILE: &str = "raw.utb";
 pub const EVENTS_FILE: &str = "events.parquet";
 /// Name of the file with the kernel's rows.
 pub const KERNEL_FILE: &str = "kernel.parquet";
+/// Name of the file with the stacks of sampled threads.
+pub const STACKS_FILE: &str = "stacks.json";

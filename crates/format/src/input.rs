@@ -66,6 +66,12 @@ impl Kind {
         action: "cannot read the exchanges",
         most_bytes: 512 << 20,
     };
+    /// `stacks.json`: 2^18 nodes and frames, names of 300 bytes.
+    pub const STACKS: Self = Self {
+        what: "a list of stacks",
+        action: "cannot read the stacks",
+        most_bytes: 256 << 20,
+    };
     /// The description of a directory of spans or of rounds, including the table by which it was
     /// made.
     pub const ABOUT: Self = Self {

@@ -25,5 +25,6 @@ pub mod read;
 pub mod rows;
 pub mod run_set;
 pub mod schema;
+pub mod stacks;
 
 pub use error::{TraceError, parquet_error};

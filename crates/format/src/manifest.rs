@@ -16,7 +16,7 @@ pub use merged::{Closure, HostMap, Merged, TraceHost};
 pub use calibration::{
     Calibration, FunctionCost, InterruptCost, PairedCost, SampledCost, SpanCost, SparseCost,
 };
-pub use kernel::{Balance, Comparison, Kernel, KernelSource, OtherThread};
+pub use kernel::{Balance, Comparison, Kernel, KernelSource, OtherThread, StackSampling};
 pub use read_cost::{Change, ReadCost};
 pub use triggered::{ThreadState, TriggerSettings, Triggered};
 

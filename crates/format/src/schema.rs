@@ -90,6 +90,34 @@ pub enum Kind {
     /// Measuring points were switched ([`Switched`] is the event) between this
     /// row's time and payload ticks later. No thread.
     Epoch = 26,
+    /// Kernel: the thread was sampled; the event is what it did ([`Sampled`]), payload the number of its
+    /// stack ([`crate::stacks::StackTable`]).
+    Stack = 27,
+}
+
+/// What a sampled thread did, in a row of kind [`Kind::Stack`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Sampled {
+    /// It ran its program.
+    InProgram = 0,
+    /// It ran in the kernel.
+    InKernel = 1,
+    /// It leaves its CPU.
+    Leaves = 2,
+}
+
+impl Sampled {
+    /// What has that code.
+    #[must_use]
+    pub const fn from_code(code: i32) -> Option<Self> {
+        Some(match code {
+            0 => Self::InProgram,
+            1 => Self::InKernel,
+            2 => Self::Leaves,
+            _ => return None,
+        })
+    }
 }
 
 /// Which measuring points record from a row of kind [`Kind::Epoch`] on.
@@ -141,6 +169,7 @@ impl Kind {
             24 => Self::Frequency,
             25 => Self::KernelGap,
             26 => Self::Epoch,
+            27 => Self::Stack,
             _ => return None,
         })
     }

@@ -80,6 +80,7 @@ pub fn measure(request: Request) -> Result<Report, ExperimentError> {
         calibration: None,
         names: Vec::new(),
         kernel: kernel::Wanted::Off,
+        stacks: None,
         perturbation: None,
         triggers: None,
         functions: None,

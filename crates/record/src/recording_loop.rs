@@ -158,7 +158,7 @@ impl RecordingLoop {
         let (epochs, switches) = request.perturbation.as_ref().map(|_| channel()).unzip();
         let length = length_of(&request.settings);
         let (kernel, description) = Watcher::start(
-            request.kernel,
+            (request.kernel, request.stacks),
             trace,
             facts,
             switches,
@@ -299,7 +299,9 @@ impl RecordingLoop {
         }
         kernel::raw::set_aside(&self.trace)?;
         let length = length_of(self.session.settings());
-        let (wanted, target) = (kernel::Wanted::Auto, Target::Running(pid));
+        let stacks = of_before.and_then(|kernel| kernel.stacks.as_ref());
+        let every = stacks.map(|stacks| Duration::from_nanos(stacks.every_ns));
+        let (wanted, target) = ((kernel::Wanted::Auto, every), Target::Running(pid));
         let watcher = Watcher::start(wanted, &self.trace, facts, None, target, length, None)?;
         if let Some((mut watcher, _)) = watcher {
             watcher.has_missed();

@@ -37,6 +37,9 @@ pub struct Request {
     pub names: Vec<manifest::Name>,
     /// Which kernel events to record as evidence.
     pub kernel: Wanted,
+    /// Time on the CPU between two samples of the program's threads with their stacks; `None`: there are
+    /// none. They come with the kernel's events.
+    pub stacks: Option<Duration>,
     /// Which measuring points to switch off and on at random; `None`: all are on.
     pub perturbation: Option<perturbation::Wanted>,
     /// Functions to record of a program that nobody edited.

@@ -254,6 +254,7 @@ fn make(
     let unix_ns = now.map_or(0, |now| now.as_nanos() as i64);
     manifest.duration_ns = Some(unix_ns - manifest.started_unix_ns);
     kernel::raw::copy(trace, out)?;
+    kernel::sampling::copy(trace, out)?;
 
     let written = accounts::read(trace);
     let (given_up, mut ended) = (written.given_up, written.ended);

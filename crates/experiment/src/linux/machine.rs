@@ -76,6 +76,7 @@ impl Machine for LocalMachine {
             calibration: None,
             names: numbering.names(experiment),
             kernel: self.kernel,
+            stacks: None,
             perturbation: None,
             triggers: None,
             functions: None,

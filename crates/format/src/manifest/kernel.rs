@@ -29,6 +29,30 @@ pub struct Kernel {
     /// their names are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherThread>,
+    /// How threads were sampled, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stacks: Option<StackSampling>,
+}
+
+/// How the program's threads were sampled with their stacks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StackSampling {
+    /// Time on the CPU between two samples of a CPU, ns.
+    pub every_ns: u64,
+    /// Bytes of each stack that were copied; frames further out are missing.
+    pub stack_bytes: u32,
+    /// Whether threads were sampled while they ran in the kernel.
+    pub in_kernel: bool,
+    /// Whether threads were sampled when they left their CPU.
+    pub when_leaving: bool,
+    /// Why something of this is missing, in plain words; empty if nothing is.
+    pub why: String,
+    /// Samples in the trace.
+    pub samples: u64,
+    /// Of these, stacks of which outer frames are missing.
+    pub cut: u64,
+    /// Of these, samples without any frame.
+    pub unknown: u64,
 }
 
 /// A thread of another program.

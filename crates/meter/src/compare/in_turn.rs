@@ -165,6 +165,7 @@ impl InTurn {
             calibration: self.calibration.clone(),
             names: Vec::new(),
             kernel: self.kernel,
+            stacks: None,
             perturbation: None,
             triggers: None,
             functions: None,

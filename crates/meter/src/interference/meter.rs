@@ -292,6 +292,7 @@ pub(super) fn run_probe(
         calibration: None,
         names: Vec::new(),
         kernel: request.kernel,
+        stacks: None,
         perturbation: None,
         triggers: None,
         functions: None,

@@ -1,14 +1,17 @@
 //! Finalizes the kernel's raw file as `kernel.parquet`.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use undertick_format::TraceError;
 use undertick_format::files::KERNEL_FILE;
-use undertick_format::manifest::{Clock, Kernel, Manifest, Part};
+use undertick_format::manifest::{Clock, Kernel, Manifest, Part, StackSampling};
+use undertick_format::stacks::{CUT, StackTable, UNKNOWN};
 
 use super::order::Order;
 use super::raw::{RAW_KERNEL_FILE, Reader, Record, RecordKind};
 use super::rows::Sink;
+use super::sampling::{self, RAW_STACKS_FILE};
 use super::threads::{APART_NS, EARLY_NS, Sources, Threads};
 use super::times::{Anchor, Times};
 use crate::output::checksum_in;
@@ -41,7 +44,11 @@ pub(crate) fn finish(
                         .to_owned(),
                 );
             }
-            write(trace, &survey, &mut kernel, &manifest.clock)?
+            let part = write(trace, &survey, &mut kernel, &manifest.clock)?;
+            if let Some(stacks) = kernel.stacks.as_mut().filter(|_| part.is_some()) {
+                state_stacks(stacks, &sampling::finish(trace)?, &survey.nodes);
+            }
+            part
         }
         None => {
             if kernel.sources.iter().any(|source| source.used) {
@@ -60,6 +67,7 @@ pub(crate) fn finish(
 /// Removes the raw file, once the manifest names the file made from it.
 pub(crate) fn remove_raw(trace: &TraceDir) {
     trace.remove(RAW_KERNEL_FILE);
+    trace.remove(RAW_STACKS_FILE);
 }
 
 /// Warnings about the evidence.
@@ -96,6 +104,8 @@ struct Survey {
     times: Times,
     last_mapped_ns: i64,
     torn: bool,
+    /// Numbers of samples by their stacks.
+    nodes: HashMap<i64, u64>,
 }
 
 impl Survey {
@@ -106,6 +116,7 @@ impl Survey {
         let mut sources = Sources::default();
         let mut anchors = Vec::new();
         let mut last_mapped_ns = i64::MIN;
+        let mut nodes = HashMap::new();
         for record in reader.by_ref() {
             sources.perf |= matches!(record.kind, RecordKind::PerfIn | RecordKind::PerfOut);
             // Without the exec it is unknown which threads are the program's.
@@ -117,6 +128,9 @@ impl Survey {
                     error_ns: i64::from(record.a),
                 });
             }
+            if record.kind == RecordKind::Stack {
+                *nodes.entry(record.payload).or_default() += 1;
+            }
             if record.mapped {
                 last_mapped_ns = last_mapped_ns.max(record.time as i64);
             }
@@ -126,6 +140,7 @@ impl Survey {
             times: Times::new(&anchors, 1.0 / ns_per_tick),
             last_mapped_ns,
             torn: reader.torn,
+            nodes,
         }))
     }
 
@@ -151,6 +166,17 @@ impl Survey {
             record.payload = self.times.ticks(time.saturating_add(record.payload)) - ticks;
         }
         (ticks, record)
+    }
+}
+
+/// States how many samples there are, and what they lack.
+fn state_stacks(stacks: &mut StackSampling, table: &StackTable, nodes: &HashMap<i64, u64>) {
+    (stacks.samples, stacks.cut, stacks.unknown) = (0, 0, 0);
+    for (&node, &n) in nodes {
+        let (_, root) = table.stack(node);
+        stacks.samples += n;
+        stacks.cut += n * u64::from(root == CUT);
+        stacks.unknown += n * u64::from(root == UNKNOWN);
     }
 }
 

@@ -22,6 +22,7 @@ mod page;
 mod perf;
 pub(crate) mod raw;
 pub mod rows;
+pub(crate) mod sampling;
 mod steal;
 pub(crate) mod threads;
 mod times;
@@ -36,6 +37,8 @@ use std::time::{Duration, Instant};
 pub use opening::Opening;
 use perf::Perf;
 use raw::{Record, RecordKind, Writer};
+pub use sampling::MIN_EVERY;
+use sampling::Sampling;
 use steal::Steal;
 use tracefs::Tracefs;
 use undertick_clock::facts::Facts;
@@ -73,7 +76,7 @@ const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 pub fn sources_here(clock: ClockId) -> Vec<KernelSource> {
     vec![
         of_tracefs(&Tracefs::open(clock, &cpus()), clock),
-        of_perf(&Perf::open(clock, None), clock),
+        of_perf(&Perf::open(clock, None, None), clock),
         of_steal(&Steal::open(), clock),
     ]
 }
@@ -111,6 +114,7 @@ pub(crate) struct Watcher {
     /// The previous round read everything.
     complete: bool,
     perf: Option<Perf>,
+    sampling: Option<Sampling>,
     steal: Option<Steal>,
     /// Switches of the measuring points; they become rows among the kernel's.
     epochs: Option<Receiver<Epoch>>,
@@ -124,10 +128,10 @@ impl Watcher {
     /// record. The second value is the description for the manifest.
     ///
     /// # Errors
-    /// [`Wanted::On`] was given and no source of context switches can be used, or the raw file
-    /// cannot be made.
+    /// [`Wanted::On`] was given and no source of context switches can be used, stacks are wanted and perf
+    /// cannot be used, or the raw file cannot be made.
     pub(crate) fn start(
-        wanted: Wanted,
+        (wanted, stacks): (Wanted, Option<Duration>),
         trace: &TraceDir,
         facts: &Facts,
         epochs: Option<Receiver<Epoch>>,
@@ -144,6 +148,9 @@ impl Watcher {
             Target::Child => None,
             Target::Running(pid) => Some(threads_of(pid)),
         };
+        let mut sampling = (stacks.filter(|_| wanted != Wanted::Off))
+            .map(|every| Sampling::start(trace, every))
+            .transpose()?;
         let (tracefs, perf, steal) = if wanted == Wanted::Off {
             let why = || "switched off by --kernel off".to_owned();
             (Err(why()), Err(why()), Err(why()))
@@ -151,7 +158,7 @@ impl Watcher {
             let begun = opening.and_then(Opening::wait);
             (
                 begun.unwrap_or_else(|| Tracefs::open(facts.clock, &cpus())),
-                Perf::open(facts.clock, threads.as_deref()),
+                Perf::open(facts.clock, threads.as_deref(), sampling.as_mut()),
                 Steal::open(),
             )
         };
@@ -162,6 +169,11 @@ impl Watcher {
         ];
         if wanted == Wanted::On && tracefs.is_err() && perf.is_err() {
             return Err(nothing(&sources));
+        }
+        if let (Some(_), Err(why)) = (&sampling, &perf) {
+            return Err(TraceError::Recording(format!(
+                "--stacks: {why}; or record without --stacks"
+            )));
         }
         let (tracefs, perf) = (tracefs.ok(), perf.ok());
         let mapped = tracefs
@@ -177,6 +189,7 @@ impl Watcher {
             tracefs,
             complete: true,
             perf,
+            sampling,
             steal: steal.ok(),
             epochs,
             anchors: if mapped { Anchors::new(facts) } else { None },
@@ -189,6 +202,7 @@ impl Watcher {
         }
         let kernel = Kernel {
             sources,
+            stacks: (watcher.sampling.as_ref()).map(|sampling| sampling.description.clone()),
             ..Kernel::default()
         };
         Ok(Some((watcher, kernel)))
@@ -251,7 +265,10 @@ impl Watcher {
             self.complete = tracefs.drain(|record| writer.push(&record));
         }
         if let Some(perf) = &mut self.perf {
-            perf.drain(|record| writer.push(&record));
+            perf.drain(self.sampling.as_mut(), |record| writer.push(&record));
+        }
+        if let Some(sampling) = &mut self.sampling {
+            sampling.flush();
         }
         for epoch in self.epochs.iter().flat_map(Receiver::try_iter) {
             writer.push(&Record {
@@ -282,10 +299,13 @@ impl Watcher {
         if let Some(perf) = &mut self.perf {
             perf.unreported_losses(now, |record| self.writer.push(&record));
         }
-        let error = self.writer.finish()?;
-        Some(format!(
-            "the disk refused evidence of the kernel while recording, it ends early: {error}"
-        ))
+        let of_stacks = self.sampling.and_then(Sampling::finish);
+        let of_events = self.writer.finish().map(|error| {
+            format!(
+                "the disk refused evidence of the kernel while recording, it ends early: {error}"
+            )
+        });
+        of_events.or(of_stacks)
     }
 }
 

@@ -25,10 +25,14 @@ use rustix::mm::{MapFlags, ProtFlags};
 use undertick_clock::ClockId;
 
 use super::raw::{Record, RecordKind};
+use super::sampling::Sampling;
 
 /// Bytes of a buffer: 16384 switches, 0.1 s of a fast ping-pong. This is as much as a user may
 /// lock (`perf_event_mlock_kb`, 516 KiB a CPU); a second recorder takes from `ulimit -l`.
 const MOST_BYTES: usize = 512 << 10;
+/// Bytes of a buffer that samples with stacks go to as well: a quarter of a second of them, where so much
+/// memory may be locked.
+const MOST_BYTES_WITH_STACKS: usize = 4 << 20;
 /// Smaller buffers are not worthwhile, bytes.
 const LEAST_BYTES: usize = 8 << 10;
 /// Denotes the calling thread in perf's interface.
@@ -78,18 +82,27 @@ pub(super) struct Perf {
 }
 
 impl Perf {
-    /// Opens the events on the calling thread, for what it will execute, or on running threads.
+    /// Opens the events on the calling thread, for what it will execute, or on running threads; with
+    /// `stacks` those that sample, too.
     ///
     /// # Errors
     /// Why they cannot be opened, in plain words.
-    pub(super) fn open(trace_clock: ClockId, threads: Option<&[i32]>) -> Result<Self, String> {
+    pub(super) fn open(
+        trace_clock: ClockId,
+        threads: Option<&[i32]>,
+        mut stacks: Option<&mut Sampling>,
+    ) -> Result<Self, String> {
         let clock = PerfClock::for_trace(trace_clock);
         let mut buffers = Vec::new();
-        let mut bytes = MOST_BYTES;
+        let mut bytes = match stacks {
+            Some(_) => MOST_BYTES_WITH_STACKS,
+            None => MOST_BYTES,
+        };
         for cpu in super::cpus() {
             let mut events = Vec::new();
             for &thread in threads.unwrap_or(&[CALLER]) {
-                match open_event(cpu, clock, thread) {
+                let opened = open_event(&mut switches(clock, thread), cpu, thread);
+                match opened {
                     Ok(event) => events.push(event),
                     // The CPU was taken offline since, or the thread has ended.
                     Err(error)
@@ -112,6 +125,13 @@ impl Perf {
             for (event, _) in events {
                 buffer.share(event)?;
             }
+            if let Some(stacks) = &mut stacks {
+                for &thread in threads.unwrap_or(&[CALLER]) {
+                    for event in stacks.open_events(clock.id, cpu, thread) {
+                        buffer.share(event)?;
+                    }
+                }
+            }
             buffers.push(buffer);
         }
         if buffers.is_empty() {
@@ -133,10 +153,14 @@ impl Perf {
         (least < MOST_BYTES).then_some(least)
     }
 
-    /// Passes on the records that have arrived since.
-    pub(super) fn drain(&mut self, mut take: impl FnMut(Record)) {
+    /// Passes on the records that have arrived since; the stacks of samples are numbered by `stacks`.
+    pub(super) fn drain(
+        &mut self,
+        mut stacks: Option<&mut Sampling>,
+        mut take: impl FnMut(Record),
+    ) {
         for buffer in &mut self.buffers {
-            buffer.drain(self.clock.mapped, &mut take);
+            buffer.drain(self.clock.mapped, stacks.as_deref_mut(), &mut take);
         }
     }
 
@@ -201,14 +225,15 @@ fn refused(error: &io::Error) -> String {
     }
 }
 
-/// Opens the event; returns it, and whether it counts its losses (kernel 6.0).
-fn open_event(cpu: u32, clock: PerfClock, thread: i32) -> io::Result<(OwnedFd, bool)> {
+/// A software event of the program's threads, inherited; nothing of the kernel is counted. All of them
+/// have the same bytes at the end of their records ([`TAIL_BYTES`]).
+pub(super) fn software(config: u32, clock: libc::c_int, thread: i32) -> abi::perf_event_attr {
     let mut attr = abi::perf_event_attr {
         type_: abi::PERF_TYPE_SOFTWARE,
         size: size_of::<abi::perf_event_attr>() as u32,
-        config: u64::from(abi::PERF_COUNT_SW_DUMMY),
+        config: u64::from(config),
         sample_type: u64::from(abi::PERF_SAMPLE_TID | abi::PERF_SAMPLE_TIME | abi::PERF_SAMPLE_CPU),
-        clockid: clock.id,
+        clockid: clock,
         ..Default::default()
     };
     let waits = u64::from(thread == CALLER);
@@ -219,13 +244,28 @@ fn open_event(cpu: u32, clock: PerfClock, thread: i32) -> io::Result<(OwnedFd, b
     attr.set_enable_on_exec(waits);
     attr.set_sample_id_all(1);
     attr.set_use_clockid(1);
+    attr
+}
+
+/// The event whose records are switches.
+fn switches(clock: PerfClock, thread: i32) -> abi::perf_event_attr {
+    let mut attr = software(abi::PERF_COUNT_SW_DUMMY, clock.id, thread);
     attr.set_context_switch(1);
+    attr
+}
+
+/// Opens an event; returns it, and whether it counts its losses (kernel 6.0).
+pub(super) fn open_event(
+    attr: &mut abi::perf_event_attr,
+    cpu: u32,
+    thread: i32,
+) -> io::Result<(OwnedFd, bool)> {
     let mut open = |read_format: u32| {
         attr.read_format = u64::from(read_format);
         // SAFETY: the attributes are initialised and of the size they say.
         let fd = unsafe {
             perf_event_open_sys::perf_event_open(
-                &raw mut attr,
+                &raw mut *attr,
                 thread,
                 cpu as libc::c_int,
                 -1,
@@ -299,7 +339,12 @@ impl Buffer {
         Ok(())
     }
 
-    fn drain(&mut self, mapped: bool, take: &mut impl FnMut(Record)) {
+    fn drain(
+        &mut self,
+        mapped: bool,
+        mut stacks: Option<&mut Sampling>,
+        take: &mut impl FnMut(Record),
+    ) {
         // SAFETY: both words are in the mapped page and aligned; the kernel
         // stores the head, we the tail.
         let (head, tail) = unsafe {
@@ -310,7 +355,7 @@ impl Buffer {
         };
         let end = head.load(Ordering::Acquire);
         let mut at = tail.load(Ordering::Relaxed);
-        let mut record = [0; 64];
+        let mut record = vec![0; 64];
         while at < end {
             self.copy(at, &mut record[..HEADER_BYTES]);
             let size = usize::from(u16::from_ne_bytes([record[6], record[7]]));
@@ -318,14 +363,19 @@ impl Buffer {
                 at = end; // not what the kernel writes
                 break;
             }
-            if size <= record.len() {
-                self.copy(at, &mut record[..size]);
-                if let Some(found) = parse(&record[..size], mapped) {
-                    if found.kind == RecordKind::PerfLost {
-                        self.reported += found.payload as u64;
-                    }
-                    take(found);
+            if size > record.len() {
+                record.resize(size, 0);
+            }
+            self.copy(at, &mut record[..size]);
+            let found = match (&mut stacks, record_type(&record)) {
+                (Some(stacks), abi::PERF_RECORD_SAMPLE) => stacks.take(&record[..size]),
+                _ => parse(&record[..size]),
+            };
+            if let Some(found) = found {
+                if found.kind == RecordKind::PerfLost {
+                    self.reported += found.payload as u64;
                 }
+                take(Record { mapped, ..found });
             }
             at += size as u64;
         }
@@ -374,15 +424,21 @@ impl Drop for Buffer {
     }
 }
 
+/// The type of a record, at its beginning.
+fn record_type(bytes: &[u8]) -> u32 {
+    bytes
+        .first_chunk()
+        .map_or(0, |word| u32::from_ne_bytes(*word))
+}
+
 /// Parses a record as the kernel wrote it; `None` for one without relevant content.
-fn parse(bytes: &[u8], mapped: bool) -> Option<Record> {
+fn parse(bytes: &[u8]) -> Option<Record> {
     let body = bytes.get(HEADER_BYTES..)?;
     let tail = body.len().checked_sub(TAIL_BYTES)?;
     let i32_at = |at: usize| i32::from_ne_bytes(body[at..at + 4].try_into().expect("4 bytes"));
     let u64_at = |at: usize| u64::from_ne_bytes(body[at..at + 8].try_into().expect("8 bytes"));
-    let record_type = u32::from_ne_bytes(bytes[..4].try_into().ok()?);
     let misc = u32::from(u16::from_ne_bytes([bytes[4], bytes[5]]));
-    let (kind, payload) = match record_type {
+    let (kind, payload) = match record_type(bytes) {
         abi::PERF_RECORD_SWITCH if misc & abi::PERF_RECORD_MISC_SWITCH_OUT != 0 => {
             let runnable = misc & abi::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT != 0;
             (RecordKind::PerfOut, i64::from(runnable))
@@ -392,7 +448,6 @@ fn parse(bytes: &[u8], mapped: bool) -> Option<Record> {
         _ => return None,
     };
     Some(Record {
-        mapped,
         cpu: i32_at(tail + 16) as i16,
         pid: i32_at(tail),
         tid: i32_at(tail + 4),

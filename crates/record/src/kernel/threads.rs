@@ -111,6 +111,7 @@ impl Threads {
             RecordKind::TracefsLost => self.of_no_thread(ticks, record, Kind::KernelGap),
             RecordKind::Steal => self.of_no_thread(ticks, record, Kind::Steal),
             RecordKind::Epoch => self.of_no_thread(ticks, record, Kind::Epoch),
+            RecordKind::Stack => self.sampled(ticks, record),
             RecordKind::Name => {
                 self.names.insert(record.tid, record.name());
             }
@@ -238,6 +239,13 @@ impl Threads {
             record.tid
         };
         self.threads.insert(record.tid, unseen(pid));
+    }
+
+    fn sampled(&mut self, ticks: i64, record: &Record) {
+        if !self.sources.tracefs {
+            self.threads.entry(record.tid).or_insert(unseen(record.pid));
+        }
+        self.of_thread(ticks, record, Kind::Stack, record.payload);
     }
 
     fn of_thread(&mut self, ticks: i64, record: &Record, kind: Kind, payload: i64) {

@@ -150,6 +150,7 @@ pub fn request(trace: &Path, command: &[&str], settings: Settings) -> Request {
         calibration: None,
         names: Vec::new(),
         kernel: Wanted::Off,
+        stacks: None,
         perturbation: None,
         triggers: None,
         functions: None,

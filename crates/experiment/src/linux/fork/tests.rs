@@ -153,6 +153,7 @@ fn record(with_children: bool) -> [u64; 3] {
                 calibration: None,
                 names: Vec::new(),
                 kernel: undertick_record::kernel::Wanted::Off,
+                stacks: None,
                 perturbation: None,
                 triggers: None,
                 functions: None,

@@ -21,7 +21,6 @@ fn bytes(kind: u32, misc: u16, body: &[u64], time: u64) -> Vec<u8> {
 fn records_by_hand() {
     let expected = |kind, payload, time| {
         Some(Record {
-            mapped: true,
             cpu: 3,
             pid: 70,
             tid: 71,
@@ -29,7 +28,6 @@ fn records_by_hand() {
             ..Record::new(kind, time)
         })
     };
-    let parse = |bytes: &[u8]| parse(bytes, true);
     assert_eq!(
         parse(&bytes(14, 0, &[], 900)),
         expected(RecordKind::PerfIn, 0, 900)

@@ -45,10 +45,13 @@ pub(crate) enum RecordKind {
     Epoch = 16,
     /// tracefs: the name of thread `tid`, of another program: 16 bytes in `a`, `pid` and `payload`.
     Name = 17,
+    /// perf: thread `tid` of `pid` was sampled; `a` is [`undertick_format::schema::Sampled`], `payload` the
+    /// number of its stack.
+    Stack = 18,
 }
 
 impl RecordKind {
-    pub(super) const ALL: [Self; 18] = [
+    pub(super) const ALL: [Self; 19] = [
         Self::Round,
         Self::Anchor,
         Self::PerfIn,
@@ -67,6 +70,7 @@ impl RecordKind {
         Self::Steal,
         Self::Epoch,
         Self::Name,
+        Self::Stack,
     ];
 
     /// Whether the record comes from perf.

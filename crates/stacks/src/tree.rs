@@ -1,0 +1,274 @@
+//! All stacks of a recording as one tree, and the text in which it is written while it grows.
+//!
+//! ```text
+//! file 5f2c...  /usr/lib/libc.so.6      module 1: its build id or -, its path
+//! code 4711                             module 2: code of process 4711 without a file
+//! at 1 2a8f0                            frame 0: module and address (as in the file; of code: in memory)
+//! under 0 0                             node 3: frame 0 called by node 0
+//! ```
+//!
+//! Nodes 0 to 2 are the roots ([`Root`]). A line refers to earlier lines only, so the text is valid up to
+//! wherever it was torn.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// Most nodes of a tree; further stacks are counted by their root alone.
+pub const MOST_NODES: usize = 1 << 18;
+/// Longest path of a file that is written.
+const MOST_PATH_BYTES: usize = 4096;
+
+/// Where a stack begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Root {
+    /// It is whole: it begins with the thread.
+    Whole = 0,
+    /// Outer frames are missing.
+    Cut = 1,
+    /// No frame is known.
+    Unknown = 2,
+}
+
+/// Number of roots, which are the first nodes.
+const ROOTS: u32 = 3;
+
+/// What has code.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Module {
+    /// A file with its build id, in hexadecimal, if it has one.
+    File {
+        build_id: Option<String>,
+        path: String,
+    },
+    /// Memory of a process.
+    Code { pid: i32 },
+}
+
+/// A place in code: the module's number, and the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Frame {
+    pub(crate) module: u32,
+    pub(crate) address: u64,
+}
+
+/// A frame and the node that called it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Node {
+    pub(crate) caller: u32,
+    pub(crate) frame: u32,
+}
+
+/// A tree of stacks.
+#[derive(Debug, Default)]
+pub struct Tree {
+    pub(crate) modules: Vec<Module>,
+    pub(crate) frames: Vec<Frame>,
+    /// Without the roots.
+    pub(crate) nodes: Vec<Node>,
+    module_numbers: HashMap<Module, u32>,
+    frame_numbers: HashMap<Frame, u32>,
+    node_numbers: HashMap<Node, u32>,
+    /// Lines that have not been taken.
+    lines: String,
+    /// Stacks for which there was no room.
+    pub(crate) no_room: u64,
+}
+
+impl Tree {
+    /// Reads the text of a tree, up to the first line that is not whole; what was read is new lines of it.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let mut tree = Self::default();
+        for line in text.split_inclusive('\n') {
+            let Some(line) = line.strip_suffix('\n') else {
+                break;
+            };
+            if tree.take(line).is_none() {
+                break;
+            }
+        }
+        tree
+    }
+
+    /// Number of nodes, the roots included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len() + ROOTS as usize
+    }
+
+    /// Whether there is no stack.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    fn take(&mut self, line: &str) -> Option<()> {
+        let (word, rest) = line.split_once(' ')?;
+        let two = || rest.split_once(' ');
+        match word {
+            "file" => {
+                let (build_id, path) = two()?;
+                self.module(Module::File {
+                    build_id: (build_id != "-").then(|| build_id.to_owned()),
+                    path: path.to_owned(),
+                });
+            }
+            "code" => {
+                self.module(Module::Code {
+                    pid: rest.parse().ok()?,
+                });
+            }
+            "at" => {
+                let (module, address) = two()?;
+                let frame = Frame {
+                    module: module.parse().ok()?,
+                    address: u64::from_str_radix(address, 16).ok()?,
+                };
+                ((frame.module as usize) < self.modules.len()).then(|| self.frame(frame))?;
+            }
+            "under" => {
+                let (caller, frame) = two()?;
+                let node = Node {
+                    caller: caller.parse().ok()?,
+                    frame: frame.parse().ok()?,
+                };
+                let is_known = (node.caller as usize) < self.len()
+                    && (node.frame as usize) < self.frames.len();
+                is_known.then(|| self.node(node))??;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The number of a module.
+    pub(crate) fn module(&mut self, module: Module) -> u32 {
+        if let Some(&number) = self.module_numbers.get(&module) {
+            return number;
+        }
+        // Writing to a string does not fail.
+        let _ = match &module {
+            Module::File { build_id, path } => {
+                let build_id = build_id.as_deref().unwrap_or("-");
+                let is_plain = path.len() <= MOST_PATH_BYTES && !path.contains('\n');
+                let path = if is_plain { path } else { "?" };
+                writeln!(self.lines, "file {build_id} {path}")
+            }
+            Module::Code { pid } => writeln!(self.lines, "code {pid}"),
+        };
+        let number = self.modules.len() as u32;
+        self.modules.push(module.clone());
+        self.module_numbers.insert(module, number);
+        number
+    }
+
+    fn frame(&mut self, frame: Frame) -> u32 {
+        *self.frame_numbers.entry(frame).or_insert_with(|| {
+            let _ = writeln!(self.lines, "at {} {:x}", frame.module, frame.address);
+            self.frames.push(frame);
+            self.frames.len() as u32 - 1
+        })
+    }
+
+    fn node(&mut self, node: Node) -> Option<u32> {
+        if let Some(&number) = self.node_numbers.get(&node) {
+            return Some(number);
+        }
+        if self.len() >= MOST_NODES {
+            return None;
+        }
+        let number = self.len() as u32;
+        let _ = writeln!(self.lines, "under {} {}", node.caller, node.frame);
+        self.nodes.push(node);
+        self.node_numbers.insert(node, number);
+        Some(number)
+    }
+
+    /// The number of a stack, its frames from the innermost on.
+    pub(crate) fn stack(&mut self, root: Root, frames: &[Frame]) -> u32 {
+        let mut at = root as u32;
+        for &frame in frames.iter().rev() {
+            let frame = self.frame(frame);
+            match self.node(Node { caller: at, frame }) {
+                Some(node) => at = node,
+                None => {
+                    self.no_room += 1;
+                    return Root::Unknown as u32;
+                }
+            }
+        }
+        at
+    }
+
+    /// Takes the lines that describe what is new since the last call.
+    pub(crate) fn new_lines(&mut self) -> String {
+        std::mem::take(&mut self.lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(address: u64) -> Frame {
+        Frame { module: 0, address }
+    }
+
+    fn some() -> (Tree, [u32; 3]) {
+        let mut tree = Tree::default();
+        tree.module(Module::File {
+            build_id: Some("ab12".to_owned()),
+            path: "/bin/a b".to_owned(),
+        });
+        let outer = [frame(2), frame(1)];
+        let inner = [frame(3), frame(2), frame(1)];
+        let numbers = [
+            tree.stack(Root::Whole, &outer),
+            tree.stack(Root::Whole, &inner),
+            tree.stack(Root::Cut, &outer),
+        ];
+        (tree, numbers)
+    }
+
+    #[test]
+    fn stacks_share_their_outer_frames_and_equal_ones_have_one_number() {
+        let (mut tree, [outer, inner, cut]) = some();
+        assert_eq!([outer, inner], [4, 5]);
+        assert_eq!(tree.nodes[2].caller, outer);
+        assert_ne!(cut, outer);
+        assert_eq!(tree.stack(Root::Whole, &[frame(2), frame(1)]), outer);
+        assert_eq!(tree.stack(Root::Unknown, &[]), 2);
+    }
+
+    #[test]
+    fn the_text_gives_the_same_tree_and_is_valid_wherever_it_is_torn() {
+        let (mut tree, _) = some();
+        let text = tree.new_lines();
+        assert_eq!(tree.new_lines(), "");
+        let mut read = Tree::read(&text);
+        assert_eq!(read.nodes, tree.nodes);
+        assert_eq!(read.new_lines(), text);
+        assert_eq!(read.modules, tree.modules);
+        for end in 0..text.len() {
+            let torn = Tree::read(&text[..end]);
+            assert!(tree.nodes.starts_with(&torn.nodes), "{end}");
+            assert!(tree.frames.starts_with(&torn.frames), "{end}");
+        }
+    }
+
+    #[test]
+    fn lines_that_refer_to_nothing_end_the_text() {
+        for line in [
+            "under 7 0",
+            "under 0 5",
+            "at 3 10",
+            "code x",
+            "more 1 2",
+            "at 0",
+        ] {
+            let text = format!("code 1\nat 0 10\n{line}\nunder 0 0\n");
+            assert!(Tree::read(&text).nodes.is_empty(), "{line}");
+        }
+    }
+}
