@@ -77,6 +77,7 @@ impl Trace {
         waited(py, move || {
             let mut report = undertick_analyze::analyze(&trace, options.clone(), &mut |_| {})?;
             undertick_analyze::add_states(&trace, &options, &mut report, &mut |_| {})?;
+            undertick_analyze::add_stacks(&trace, &options, &mut report, &mut |_| {})?;
             Ok(report)
         })
         .map(Report::new)

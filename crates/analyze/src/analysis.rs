@@ -25,6 +25,7 @@ use crate::rules::rules;
 use crate::sampled;
 use crate::shard::{RingAccount, ShardResult, Worker};
 use crate::span_rows::SpanRows;
+use crate::stacks::Join;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
@@ -206,6 +207,11 @@ impl Analysis {
     /// Looks at calls of these paths in the next pass.
     pub(crate) fn watch(&mut self, wanted: Wanted) {
         self.known.watch = Some(Box::new(Watch::new(wanted)));
+    }
+
+    /// Joins samples to spans in the next pass.
+    pub(crate) fn join(&mut self, join: Join) {
+        self.known.watch = Some(Box::new(Watch::joining(join)));
     }
 
     /// The calls that were looked at, the kernel's rows, and the time of the first event.

@@ -19,6 +19,7 @@ use crate::evidence::Evidence;
 use crate::options::Options;
 use crate::raw;
 use crate::shard::{ShardResult, Worker};
+use crate::stacks::{FoundSpans, Join, Samples};
 use crate::watch::{Wanted, Watched};
 
 /// Batches read ahead of their analysis, where CPUs are free.
@@ -207,6 +208,34 @@ pub(crate) fn watch(
         progress((done as f64 / rows.max(1) as f64).min(1.0));
     })?;
     Ok(Some(analysis.watched()))
+}
+
+/// Joins samples of the threads to the spans of a trace: reads it once. `None` if these options need it
+/// read more than once.
+pub(crate) fn join(
+    trace: &Trace,
+    options: &Options,
+    samples: &mut Samples,
+    cpus: usize,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Option<FoundSpans>, Failed> {
+    let mut analysis = Analysis::new(&trace.manifest, options.clone())?;
+    if analysis.passes() > 1 {
+        return Ok(None);
+    }
+    for batch in trace.kernel_batches()? {
+        let batch = batch?;
+        samples.take(&batch)?;
+        analysis.push(&batch)?;
+    }
+    analysis.join(Join::new(samples.settle()));
+    let groups = trace.groups()?;
+    let rows: u64 = groups.iter().map(|group| group.rows).sum();
+    one_pass(trace, &groups, &mut analysis, cpus, None, &mut |done| {
+        progress((done as f64 / rows.max(1) as f64).min(1.0));
+    })?;
+    let (watched, ..) = analysis.watched();
+    Ok(Some(watched.joined))
 }
 
 /// Describes the spans of a trace under these options.

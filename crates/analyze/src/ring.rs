@@ -242,6 +242,12 @@ impl Ring {
             let ticks = context.explained_ticks(&sample, end.ts);
             let begun = (self.watched).end(sample.path, sample.start, interval, end.ts, ticks);
             context.watch_end(self.id, begun);
+            context.join_end(
+                &mut self.watched.waiting,
+                self.tid,
+                sample.path,
+                (sample.start, end.ts),
+            );
         }
         context.note_depth(at);
         let parent = self

@@ -276,7 +276,8 @@ impl Worker {
         let watched = self.context.watch.take().map(|watch| {
             let intervals = tallies.iter().map(|tally| tally.name.clone());
             let events = self.context.frequencies.iter().map(|of| of.name.clone());
-            watch.finish(intervals.collect(), events.collect())
+            let names = |path| self.context.path_names(path);
+            watch.finish(intervals.collect(), events.collect(), names)
         });
         let perturbation = self.context.perturbation.as_mut();
         ShardResult {

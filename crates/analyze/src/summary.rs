@@ -129,6 +129,7 @@ impl Summary {
             },
             intervals,
             paths,
+            stacks: None,
             states: Vec::new(),
             frequencies,
             lines: Vec::new(),

@@ -9,6 +9,7 @@ use undertick_document::Report;
 
 use crate::evidence::SampleCauses;
 use crate::sample::Sample;
+use crate::stacks::{FoundSpans, Join, Waiting};
 use crate::tree::Path;
 use detail::{Detail, Inside, Slowest};
 
@@ -52,6 +53,8 @@ pub(crate) struct WatchedRing {
     last: i64,
     /// The interval that ended last outside of all spans.
     last_outside: Option<u32>,
+    /// Samples of its thread, where these are joined to spans.
+    pub(crate) waiting: Waiting,
 }
 
 impl WatchedRing {
@@ -253,6 +256,8 @@ pub(crate) struct Watch {
     /// The ring of the next calls, and the span that ends.
     pub(crate) ring: i32,
     pub(crate) ending: Option<Begun>,
+    /// Joins samples of the threads to spans.
+    pub(crate) join: Option<Join>,
 }
 
 /// The calls that a worker has found.
@@ -263,6 +268,7 @@ pub(crate) struct Watched {
     pub(crate) events: Vec<String>,
     calls: Vec<Calls>,
     slowest: Vec<Slowest>,
+    pub(crate) joined: FoundSpans,
 }
 
 /// A call that ends, as the matcher found it.
@@ -283,6 +289,14 @@ impl Watch {
             calls: vec![Calls::default(); wanted.paths.len()],
             slowest: vec![Slowest::new(wanted.slowest); wanted.paths.len()],
             wanted,
+            ..Self::default()
+        }
+    }
+
+    /// Looks at no call, and joins samples.
+    pub(crate) fn joining(join: Join) -> Self {
+        Self {
+            join: Some(join),
             ..Self::default()
         }
     }
@@ -356,8 +370,15 @@ impl Watch {
         self.calls[place].push(call);
     }
 
-    pub(crate) fn finish(self, intervals: Vec<String>, events: Vec<String>) -> Watched {
+    /// `names` gives the names of a path.
+    pub(crate) fn finish(
+        self,
+        intervals: Vec<String>,
+        events: Vec<String>,
+        names: impl Fn(Path) -> WithRole,
+    ) -> Watched {
         Watched {
+            joined: self.join.map(|join| join.finish(names)).unwrap_or_default(),
             intervals,
             events,
             calls: self.calls,
@@ -376,6 +397,7 @@ impl Watched {
 
     /// Adds those of another worker.
     pub(crate) fn append(&mut self, other: Self) {
+        self.joined.append(other.joined);
         let here = |names: &mut Vec<String>, theirs: Vec<String>| -> Vec<u32> {
             (theirs.into_iter())
                 .map(|name| {

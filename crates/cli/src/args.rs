@@ -27,6 +27,7 @@ pub enum Command {
     Live(crate::live::Live),
     Report(Report),
     Explain(crate::explain::Explain),
+    Stacks(crate::stacks::StacksOf),
     Export(Export),
     Import(crate::import::Import),
     Sync(crate::sync::Sync),

@@ -116,7 +116,7 @@ pub fn most_time(report: &Report) -> Vec<usize> {
 }
 
 /// The path that is asked for.
-fn wanted(report: &Report, path: &str) -> Result<usize, Failure> {
+pub fn wanted(report: &Report, path: &str) -> Result<usize, Failure> {
     let name = |at: usize| report.path_name(at);
     match report.paths_named(path).as_slice() {
         [only] => Ok(*only),

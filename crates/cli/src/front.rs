@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Record",
         &["demo", "record", "live", "sample", "snapshot", "header"],
     ),
-    ("Read traces", &["report", "explain", "sql"]),
+    ("Read traces", &["report", "explain", "stacks", "sql"]),
     (
         "Measure a machine",
         &[

@@ -57,6 +57,7 @@ mod sizes;
 mod slow;
 mod snapshot;
 mod sql;
+mod stacks;
 mod survey;
 mod sync;
 
@@ -145,6 +146,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Live(live) => live::run(live),
         Command::Report(report) => reporting::run(&report),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Stacks(of) => stacks::run(&of),
         Command::Export(export) => export::run(&export),
         Command::Import(import) => import::run(&import),
         Command::Sync(sync) => sync::run(&sync),

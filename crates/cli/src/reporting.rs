@@ -157,6 +157,9 @@ fn analyze_one(
     undertick_analyze::add_states(&trace, &options, &mut report, &mut |share| {
         progress.share("comparing calls", share);
     })?;
+    undertick_analyze::add_stacks(&trace, &options, &mut report, &mut |share| {
+        progress.share("joining samples", share);
+    })?;
     let explanation = match arguments.html {
         None => None,
         Some(_) => Some(page_explanation(&trace, &options, &report, progress)?),

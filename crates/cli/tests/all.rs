@@ -34,6 +34,7 @@ mod runs;
 mod schema;
 mod slow;
 mod sql;
+mod stacks;
 mod support;
 mod surroundings;
 mod sync;

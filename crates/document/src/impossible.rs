@@ -39,6 +39,8 @@ pub fn without_impossible(mut report: Report) -> Report {
     let near = NEAR_STEPS * report.trace.clock.granularity_ns.max(1.0);
     (report.paths.iter_mut()).for_each(|of| path(of, near));
     report.states.retain_mut(PathStates::is_possible);
+    let paths = report.paths.len();
+    (report.stacks.iter_mut()).for_each(|stacks| stacks.without_impossible(paths));
     let confidence = &mut report.settings.confidence;
     if !(*confidence > 0.0 && *confidence < 1.0) {
         *confidence = f64::NAN;

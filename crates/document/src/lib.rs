@@ -14,6 +14,7 @@ mod impossible;
 mod interval;
 pub mod passes;
 mod paths;
+mod stacks;
 mod states;
 pub mod timeline;
 mod trace;
@@ -31,6 +32,7 @@ pub use interval::{
     TakenOff, Unexplained, Valley,
 };
 pub use paths::PathReport;
+pub use stacks::{FunctionShare, PathStacks, StackFunction, StackNode, Stacks};
 pub use states::{PathStates, StateCondition, StateFact, StateReport};
 pub use trace::{ClockSummary, HostSummary, TraceSummary};
 
@@ -65,6 +67,9 @@ pub struct Report {
     /// which something is known that does. Empty where it was not sought.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<PathStates>,
+    /// Which functions the time of spans went to, where threads were sampled (`record --stacks`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stacks: Option<Stacks>,
     /// One entry per counted event, the most frequent first.
     pub frequencies: Vec<FrequencyReport>,
     /// Straight lines through the figures of several settings of an experiment.

@@ -143,6 +143,7 @@ fn report() -> Report {
             across_hosts: None,
         }],
         paths: Vec::new(),
+        stacks: None,
         states: Vec::new(),
         frequencies: vec![FrequencyReport {
             name: "step".into(),

@@ -42,6 +42,7 @@ pub mod plot;
 mod remarks;
 mod repeated;
 pub mod reproduce;
+pub mod stacks;
 pub mod states;
 pub mod survey;
 mod table;

@@ -165,6 +165,7 @@ pub(super) fn report(intervals: Vec<IntervalReport>, lines: Vec<LineReport>) -> 
         intervals,
         paths: Vec::new(),
         states: Vec::new(),
+        stacks: None,
         frequencies: Vec::new(),
         lines,
         passes: Vec::new(),

@@ -3,8 +3,10 @@
 use super::MatchContext;
 use crate::evidence::SampleCauses;
 use crate::sample::Sample;
+use crate::stacks::Waiting;
 use crate::tally::Dropping;
-use crate::watch::{Begun, Ended};
+use crate::tree::Path;
+use crate::watch::{Begun, Ended, WithRole};
 
 impl MatchContext {
     /// A span of this ring ends that is perhaps looked at.
@@ -13,6 +15,27 @@ impl MatchContext {
             watch.ring = ring;
             watch.ending = begun;
         }
+    }
+
+    /// A span of a thread ends, from `start` to `end`: it takes the thread's samples in it.
+    pub(crate) fn join_end(
+        &mut self,
+        waiting: &mut Waiting,
+        tid: i32,
+        path: Path,
+        (start, end): (i64, i64),
+    ) {
+        if let Some(join) = self.watch.as_mut().and_then(|watch| watch.join.as_mut()) {
+            join.end(waiting, tid, path, (start, end));
+        }
+    }
+
+    /// The names of a path, and its role's.
+    pub(crate) fn path_names(&self, path: Path) -> WithRole {
+        let (role, intervals) = self.tree.names(path);
+        let role = role.map(|role| self.roles.names()[role as usize].clone());
+        let name = |at: u32| self.tallies[at as usize].name.clone();
+        (role, intervals.into_iter().map(name).collect())
     }
 
     /// The time of a sample on the CPU, compensated, where calls are to be explained.
@@ -36,13 +59,7 @@ impl MatchContext {
         let Some(mut watch) = self.watch.take() else {
             return;
         };
-        let names = || {
-            let (role, intervals) = self.tree.names(sample.path);
-            let role = role.map(|role| self.roles.names()[role as usize].clone());
-            let name = |at: u32| self.tallies[at as usize].name.clone();
-            (role, intervals.into_iter().map(name).collect())
-        };
-        let place = watch.place(sample.path, names);
+        let place = watch.place(sample.path, || self.path_names(sample.path));
         let elapsed = match watch.explains() && place.is_some() {
             true => self.elapsed(sample),
             false => sample.ticks,

@@ -282,6 +282,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
         },
         paths: paths(&intervals),
         states: states::states(&intervals),
+        stacks: None,
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],

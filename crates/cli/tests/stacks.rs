@@ -1,0 +1,230 @@
+//! `undertick record --stacks` and `undertick stacks`, on a program that knows what its functions took.
+
+use crate::support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::{compile, document, refused, said, undertick};
+
+const PROGRAM: &str = include_str!("programs/stacks.c");
+const ROUNDS: &str = "150";
+
+/// Records the program; its times on the CPU, ns; `None`, with the reason printed, where perf is not
+/// allowed.
+fn recorded(dir: &Path, trace: &str) -> Option<Vec<f64>> {
+    let program = compile(dir, "stacks", PROGRAM, &[]);
+    let program = program.to_str().unwrap();
+    let words = [
+        "record",
+        "--no-calibration",
+        "--stacks",
+        "1ms",
+        "-o",
+        trace,
+        "--",
+    ];
+    let output = undertick(&[words.as_slice(), &[program, ROUNDS]].concat());
+    let text = String::from_utf8_lossy(&output.stderr);
+    if text.contains("perf events are not allowed") || text.contains("has no perf events") {
+        println!("skipped: {text}");
+        return None;
+    }
+    assert!(output.status.success(), "{text}");
+    let times = String::from_utf8_lossy(&output.stdout);
+    Some(
+        times
+            .split_whitespace()
+            .map(|time| time.parse().expect("a time"))
+            .collect(),
+    )
+}
+
+/// What a command that must succeed printed.
+#[track_caller]
+fn text(words: &[&str]) -> String {
+    let output = undertick(words);
+    assert!(output.status.success(), "{}", said(&output).1);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Samples of a function inside a path, and of all functions that it calls.
+struct Tree<'a> {
+    stacks: &'a Value,
+    path: &'a Value,
+}
+
+impl<'a> Tree<'a> {
+    fn of(report: &'a Value, path: &str) -> Self {
+        let names = report["paths"].as_array().expect("paths");
+        let at = names
+            .iter()
+            .position(|of| of["name"] == path)
+            .expect("the path");
+        let stacks = &report["stacks"];
+        let paths = stacks["paths"].as_array().expect("paths of stacks");
+        let path = paths
+            .iter()
+            .find(|of| of["path"] == at)
+            .expect("samples of the path");
+        Self { stacks, path }
+    }
+
+    fn name(&self, node: &Value) -> &'a str {
+        let at = node["function"].as_u64().expect("a function") as usize;
+        self.stacks["functions"][at]["name"]
+            .as_str()
+            .expect("a name")
+    }
+
+    /// The names of the functions from the innermost on, of each node.
+    fn stacks(&self) -> Vec<(Vec<&'a str>, &'a Value)> {
+        let nodes = self.path["nodes"].as_array().expect("nodes");
+        (nodes.iter())
+            .map(|node| {
+                let up = |of: &&'a Value| {
+                    of["caller"]
+                        .as_u64()
+                        .map(|at| &self.path["nodes"][at as usize])
+                };
+                let names = std::iter::successors(Some(node), up).map(|of| self.name(of));
+                (names.collect(), node)
+            })
+            .collect()
+    }
+
+    fn sum(&self, field: &str, within: &str) -> f64 {
+        (self.stacks().iter())
+            .filter(|(names, _)| names.contains(&within))
+            .map(|(_, node)| node[field].as_f64().expect("a number"))
+            .sum()
+    }
+}
+
+#[test]
+fn samples_are_in_the_functions_that_took_the_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("t.ut").to_str().unwrap().to_owned();
+    let Some(times) = recorded(dir.path(), &name) else {
+        return;
+    };
+    let report = document("report", &undertick(&["stacks", &name, "--json"]));
+    let stacks = &report["stacks"];
+    let (work, inner) = (Tree::of(&report, "work"), Tree::of(&report, "inner"));
+    // A sample for each millisecond. One standard deviation of a count is its root at most; six of
+    // them are exceeded once in 10^8.
+    let near = |what: &str, samples: f64, ns: f64| {
+        let expected = ns / 1e6;
+        let off = 6.0 * expected.sqrt() + 0.05 * expected;
+        assert!(
+            (samples - expected).abs() <= off,
+            "{what}: {samples} of {expected}"
+        );
+    };
+    near("hot", work.sum("on_cpu", "hot"), times[0]);
+    near("cold", work.sum("on_cpu", "cold"), times[1]);
+    near("inner", inner.sum("on_cpu", "in_inner"), times[2]);
+    assert_eq!(
+        inner.sum("on_cpu", "hot") + work.sum("on_cpu", "in_inner"),
+        0.0
+    );
+    // Frames between: each sample of the leaf came through all of them.
+    let through: f64 = (inner.stacks().iter())
+        .filter(|(names, _)| names.contains(&"in_inner"))
+        .filter(|(names, _)| names.iter().filter(|name| name.starts_with("deep")).count() >= 20)
+        .map(|(_, node)| node["on_cpu"].as_f64().unwrap())
+        .sum();
+    assert!(
+        through >= 0.98 * inner.sum("on_cpu", "in_inner"),
+        "{through}"
+    );
+    let whole = |tree: &Tree<'_>| tree.sum("on_cpu", "thread");
+    assert!(whole(&work) >= 0.98 * work.path["on_cpu"].as_f64().unwrap());
+    assert!(stacks["cut"].as_f64().unwrap() < 0.02, "{}", stacks["cut"]);
+    if stacks["when_waiting"] == true {
+        let wait = Tree::of(&report, "wait");
+        let asked = 5e6 * ROUNDS.parse::<f64>().unwrap();
+        let waited = wait.sum("waited_ns", "stall");
+        // Sleeping longer is what a busy machine does; the span knows.
+        let paths = report["paths"].as_array().unwrap();
+        let span = paths.iter().find(|of| of["name"] == "wait").unwrap();
+        let took = span["total"]["value"].as_f64().unwrap();
+        assert!(
+            waited >= 0.95 * asked && waited <= took,
+            "{waited} of {asked} in {took}"
+        );
+    } else {
+        println!("skipped: samples of waits: {}", stacks["why"]);
+    }
+}
+
+#[test]
+fn functions_are_said_in_words_and_as_lines_for_other_tools() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("t.ut").to_str().unwrap().to_owned();
+    if recorded(dir.path(), &name).is_none() {
+        return;
+    }
+    let table = text(&["stacks", &name]);
+    assert!(
+        table.contains("work/inner") && table.contains("in_inner"),
+        "{table}"
+    );
+    let path = text(&["stacks", &name, "inner"]);
+    assert!(
+        path.contains("heaviest stack") && path.contains("in_inner"),
+        "{path}"
+    );
+    let folded = text(&["stacks", &name, "--folded"]);
+    let mut samples = 0;
+    for line in folded.lines() {
+        let (frames, n) = line.rsplit_once(' ').expect("frames and a number");
+        samples += n.parse::<u64>().expect("a number");
+        assert!(frames.split(';').count() >= 2, "{line}");
+    }
+    let report = document("report", &undertick(&["stacks", &name, "--json"]));
+    let left_out: u64 = (report["stacks"]["paths"].as_array().unwrap().iter())
+        .map(|of| of["left_out"].as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        samples + left_out,
+        report["stacks"]["on_cpu"].as_u64().unwrap()
+    );
+    assert!(folded.contains("work;inner;"), "{folded}");
+    refused(
+        &undertick(&["stacks", &name, "nonsense"]),
+        2,
+        &["no path \"nonsense\""],
+    );
+}
+
+#[test]
+fn a_trace_without_samples_says_how_to_get_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("t.ut").to_str().unwrap().to_owned();
+    let program = compile(dir.path(), "stacks", PROGRAM, &[]);
+    text(&[
+        "record",
+        "--no-calibration",
+        "-o",
+        &name,
+        "--",
+        program.to_str().unwrap(),
+        "1",
+    ]);
+    refused(&undertick(&["stacks", &name]), 2, &["--stacks 1ms"]);
+    for (words, mend) in [
+        (
+            ["--kernel", "off", "--stacks", "1ms"],
+            "leave out --kernel off",
+        ),
+        (
+            ["--kernel", "auto", "--stacks", "0.05ms"],
+            "at most one sample in 100",
+        ),
+    ] {
+        let other = dir.path().join("u.ut").to_str().unwrap().to_owned();
+        let words = [&["record", "-o", &other], words.as_slice(), &["--", "true"]].concat();
+        refused(&undertick(&words), 2, &[mend]);
+    }
+}

@@ -1,0 +1,220 @@
+//! The functions that the time of spans went to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Report;
+
+/// Samples of the program's threads, by the spans and functions that they were in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stacks {
+    /// Time on a CPU between two samples, ns.
+    pub every_ns: u64,
+    /// Whether threads were sampled while they ran in the kernel. Otherwise a share of the samples is one
+    /// of the time in the program's own code.
+    pub in_kernel: bool,
+    /// Whether threads were sampled when they began to wait.
+    pub when_waiting: bool,
+    /// Why something of this is missing, in plain words; empty if nothing is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Samples of threads on a CPU.
+    pub on_cpu: u64,
+    /// Samples of threads that began to wait.
+    pub waits: u64,
+    /// Share of the time that threads waited of which the stack is known: frequent waits are not all
+    /// sampled.
+    pub waits_known: f64,
+    /// Share of all samples whose stack lacks its outer frames, or all frames.
+    pub cut: f64,
+    /// Functions that occur, in no order.
+    pub functions: Vec<StackFunction>,
+    /// The samples by path, in the order of [`Report::paths`]; those outside of all spans come last.
+    pub paths: Vec<PathStacks>,
+}
+
+/// A function.
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct StackFunction {
+    /// Its name, or where no symbol covers it, its place in the file.
+    pub name: String,
+    /// Path of the file that it is from; empty for code made while the program ran.
+    pub file: String,
+}
+
+/// Samples of which the span of a path was the innermost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathStacks {
+    /// Index of the path in [`Report::paths`]; absent outside of all spans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<u32>,
+    /// Samples on a CPU.
+    pub on_cpu: u64,
+    /// Samples of threads that began to wait, and how long they waited together, ns.
+    pub waits: u64,
+    /// See there.
+    pub waited_ns: f64,
+    /// Functions by who called them: each comes after its caller.
+    pub nodes: Vec<StackNode>,
+    /// Samples on a CPU in functions that are left out here, because few were in them.
+    #[serde(default)]
+    pub left_out: u64,
+}
+
+/// A function with one way to it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StackNode {
+    /// Index of its caller in [`PathStacks::nodes`]; absent of an outermost function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<u32>,
+    /// Index in [`Stacks::functions`].
+    pub function: u32,
+    /// Samples on a CPU of which it was the innermost function.
+    pub on_cpu: u64,
+    /// Time that threads waited in it, ns.
+    pub waited_ns: f64,
+}
+
+/// A function and what of a path's samples it was in.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FunctionShare {
+    /// Index in [`Stacks::functions`].
+    pub function: u32,
+    /// Samples on a CPU of which it was the innermost function.
+    pub own: u64,
+    /// Samples on a CPU in it and what it called.
+    pub all: u64,
+    /// Time waited in it, ns.
+    pub waited_ns: f64,
+    /// Time waited in it and what it called, ns.
+    pub all_waited_ns: f64,
+}
+
+impl Stacks {
+    /// The samples of a path and of the spans inside it, as one tree; of `None` those outside of all
+    /// spans.
+    #[must_use]
+    pub fn inside(&self, report: &Report, path: Option<usize>) -> PathStacks {
+        let is_inside = |of: &PathStacks| match (path, of.path) {
+            (None, of) => of.is_none(),
+            (Some(_), None) => false,
+            (Some(path), Some(of)) => {
+                let outer = |&at: &u32| report.paths.get(at as usize)?.parent.filter(|up| *up < at);
+                std::iter::successors(Some(of), outer).any(|at| at as usize == path)
+            }
+        };
+        let mut merged = PathStacks {
+            path: path.map(|at| at as u32),
+            ..PathStacks::default()
+        };
+        for of in self.paths.iter().filter(|of| is_inside(of)) {
+            merged.add(of);
+        }
+        merged
+    }
+
+    /// Takes out what cannot be true, or refers to nothing.
+    pub(crate) fn without_impossible(&mut self, paths: usize) {
+        let functions = self.functions.len();
+        for share in [&mut self.cut, &mut self.waits_known] {
+            if !(0.0..=1.0).contains(share) {
+                *share = 0.0;
+            }
+        }
+        self.paths.retain(|of| {
+            let is_time = |ns: f64| ns.is_finite() && ns >= 0.0;
+            let is_node = |(at, node): (usize, &StackNode)| {
+                node.caller.is_none_or(|caller| (caller as usize) < at)
+                    && (node.function as usize) < functions
+                    && is_time(node.waited_ns)
+            };
+            of.path.is_none_or(|path| (path as usize) < paths)
+                && is_time(of.waited_ns)
+                && of.nodes.iter().enumerate().all(is_node)
+        });
+    }
+}
+
+impl PathStacks {
+    /// Adds those of another path.
+    fn add(&mut self, other: &Self) {
+        self.on_cpu += other.on_cpu;
+        self.waits += other.waits;
+        self.waited_ns += other.waited_ns;
+        self.left_out += other.left_out;
+        let mut place: Vec<u32> = Vec::with_capacity(other.nodes.len());
+        let mut known: std::collections::HashMap<(Option<u32>, u32), u32> =
+            (self.nodes.iter().zip(0..))
+                .map(|(node, at)| ((node.caller, node.function), at))
+                .collect();
+        for node in &other.nodes {
+            let caller = node.caller.and_then(|at| place.get(at as usize).copied());
+            let at = *known.entry((caller, node.function)).or_insert_with(|| {
+                self.nodes.push(StackNode {
+                    caller,
+                    function: node.function,
+                    ..StackNode::default()
+                });
+                self.nodes.len() as u32 - 1
+            });
+            let ours = &mut self.nodes[at as usize];
+            ours.on_cpu += node.on_cpu;
+            ours.waited_ns += node.waited_ns;
+            place.push(at);
+        }
+    }
+
+    /// Of each node, samples on a CPU and time waited, ns, in it and in what it called.
+    #[must_use]
+    pub fn totals(&self) -> Vec<(u64, f64)> {
+        let mut all: Vec<(u64, f64)> = (self.nodes.iter())
+            .map(|node| (node.on_cpu, node.waited_ns))
+            .collect();
+        for at in (0..self.nodes.len()).rev() {
+            if let Some(caller) = self.nodes[at]
+                .caller
+                .filter(|caller| (*caller as usize) < at)
+            {
+                let (on_cpu, waited_ns) = all[at];
+                let outer = &mut all[caller as usize];
+                *outer = (outer.0 + on_cpu, outer.1 + waited_ns);
+            }
+        }
+        all
+    }
+
+    /// The samples by function, most samples of its own first. What a function calls through itself
+    /// counts once.
+    #[must_use]
+    pub fn by_function(&self) -> Vec<FunctionShare> {
+        let mut by: std::collections::BTreeMap<u32, FunctionShare> =
+            std::collections::BTreeMap::new();
+        let totals = self.totals();
+        for (at, node) in self.nodes.iter().enumerate() {
+            let share = by.entry(node.function).or_default();
+            share.function = node.function;
+            share.own += node.on_cpu;
+            share.waited_ns += node.waited_ns;
+            let outer = |&at: &u32| self.nodes[at as usize].caller.filter(|up| *up < at);
+            let is_inside_itself = std::iter::successors(node.caller, outer)
+                .any(|at| self.nodes[at as usize].function == node.function);
+            if !is_inside_itself {
+                share.all += totals[at].0;
+                share.all_waited_ns += totals[at].1;
+            }
+        }
+        let mut by: Vec<FunctionShare> = by.into_values().collect();
+        by.sort_by(|a, b| {
+            (b.own.cmp(&a.own))
+                .then(b.waited_ns.total_cmp(&a.waited_ns))
+                .then(b.all.cmp(&a.all))
+                .then(a.function.cmp(&b.function))
+        });
+        by
+    }
+}
+
+#[cfg(test)]
+mod tests;
