@@ -31,8 +31,9 @@ use super::sampling::Sampling;
 /// lock (`perf_event_mlock_kb`, 516 KiB a CPU); a second recorder takes from `ulimit -l`.
 const MOST_BYTES: usize = 512 << 10;
 /// Bytes of a buffer that samples with stacks go to as well: a quarter of a second of them, where so much
-/// memory may be locked.
+/// memory may be locked; and of all these buffers together.
 const MOST_BYTES_WITH_STACKS: usize = 4 << 20;
+const MOST_BYTES_TOGETHER: usize = 128 << 20;
 /// Smaller buffers are not worthwhile, bytes.
 const LEAST_BYTES: usize = 8 << 10;
 /// Denotes the calling thread in perf's interface.
@@ -78,6 +79,8 @@ impl PerfClock {
 #[derive(Debug)]
 pub(super) struct Perf {
     buffers: Vec<Buffer>,
+    /// Buffers of samples of threads that leave their CPU: when there are too many, nothing else is lost.
+    waits: Vec<Buffer>,
     clock: PerfClock,
 }
 
@@ -93,16 +96,17 @@ impl Perf {
         mut stacks: Option<&mut Sampling>,
     ) -> Result<Self, String> {
         let clock = PerfClock::for_trace(trace_clock);
-        let mut buffers = Vec::new();
+        let (cpus, threads) = (super::cpus(), threads.map_or(vec![CALLER], <[i32]>::to_vec));
         let mut bytes = match stacks {
-            Some(_) => MOST_BYTES_WITH_STACKS,
+            Some(_) => bytes_with_stacks(cpus.len()),
             None => MOST_BYTES,
         };
-        for cpu in super::cpus() {
+        let mut bytes_of_waits = bytes;
+        let (mut buffers, mut waits) = (Vec::new(), Vec::new());
+        for cpu in cpus {
             let mut events = Vec::new();
-            for &thread in threads.unwrap_or(&[CALLER]) {
-                let opened = open_event(&mut switches(clock, thread), cpu, thread);
-                match opened {
+            for &thread in &threads {
+                match open_event(&mut switches(clock, thread), cpu, thread) {
                     Ok(event) => events.push(event),
                     // The CPU was taken offline since, or the thread has ended.
                     Err(error)
@@ -110,37 +114,27 @@ impl Perf {
                     Err(error) => return Err(refused(&error)),
                 }
             }
-            let mut events = events.into_iter();
-            let Some((event, counts_lost)) = events.next() else {
-                continue;
-            };
-            let (page, mapped_bytes) = loop {
-                match map(&event, bytes) {
-                    Ok(map) => break map,
-                    Err(_) if bytes > LEAST_BYTES => bytes /= 2,
-                    Err(error) => return Err(not_mapped(&error)),
-                }
-            };
-            let mut buffer = Buffer::new(event, counts_lost, cpu, page, mapped_bytes);
-            for (event, _) in events {
-                buffer.share(event)?;
-            }
+            let mut of_waits = Vec::new();
             if let Some(stacks) = &mut stacks {
-                for &thread in threads.unwrap_or(&[CALLER]) {
-                    for event in stacks.open_events(clock.id, cpu, thread) {
-                        buffer.share(event)?;
-                    }
+                for &thread in &threads {
+                    events.extend(stacks.open_clock(clock.id, cpu, thread));
+                    of_waits.extend(stacks.open_waits(clock.id, cpu, thread));
                 }
             }
-            buffers.push(buffer);
+            buffers.extend(Buffer::of(events, cpu, &mut bytes)?);
+            waits.extend(Buffer::of(of_waits, cpu, &mut bytes_of_waits)?);
         }
         if buffers.is_empty() {
-            return Err(match threads {
-                None => "no CPU was found in /sys/devices/system/cpu/online".to_owned(),
-                Some(_) => "the program has ended".to_owned(),
+            return Err(match threads.as_slice() {
+                [CALLER] => "no CPU was found in /sys/devices/system/cpu/online".to_owned(),
+                _ => "the program has ended".to_owned(),
             });
         }
-        Ok(Self { buffers, clock })
+        Ok(Self {
+            buffers,
+            waits,
+            clock,
+        })
     }
 
     pub(super) const fn clock(&self) -> PerfClock {
@@ -162,6 +156,14 @@ impl Perf {
         for buffer in &mut self.buffers {
             buffer.drain(self.clock.mapped, stacks.as_deref_mut(), &mut take);
         }
+        // Of waits that are lost the analysis knows from the switches.
+        for buffer in &mut self.waits {
+            buffer.drain(self.clock.mapped, stacks.as_deref_mut(), &mut |record| {
+                if record.kind != RecordKind::PerfLost {
+                    take(record);
+                }
+            });
+        }
     }
 
     /// Passes on losses that no record reported, because none came after them; `now` is the time
@@ -178,6 +180,13 @@ impl Perf {
             }
         }
     }
+}
+
+/// Bytes of each buffer that samples with stacks go to, on a machine with so many CPUs.
+fn bytes_with_stacks(cpus: usize) -> usize {
+    let each = MOST_BYTES_TOGETHER / cpus.max(1);
+    let power = 1 << each.max(1).ilog2();
+    power.clamp(MOST_BYTES, MOST_BYTES_WITH_STACKS)
 }
 
 fn not_mapped(error: &io::Error) -> String {
@@ -324,6 +333,31 @@ impl Buffer {
             bytes: mapped_bytes - page_bytes,
             reported: 0,
         }
+    }
+
+    /// Makes the first of these events have a buffer, and the others write there too; `None` without any.
+    /// `bytes` becomes less where no more memory may be locked.
+    fn of(
+        events: Vec<(OwnedFd, bool)>,
+        cpu: u32,
+        bytes: &mut usize,
+    ) -> Result<Option<Self>, String> {
+        let mut events = events.into_iter();
+        let Some((event, counts_lost)) = events.next() else {
+            return Ok(None);
+        };
+        let (page, mapped_bytes) = loop {
+            match map(&event, *bytes) {
+                Ok(map) => break map,
+                Err(_) if *bytes > LEAST_BYTES => *bytes /= 2,
+                Err(error) => return Err(not_mapped(&error)),
+            }
+        };
+        let mut buffer = Self::new(event, counts_lost, cpu, page, mapped_bytes);
+        for (event, _) in events {
+            buffer.share(event)?;
+        }
+        Ok(Some(buffer))
     }
 
     /// Makes another event write here too.

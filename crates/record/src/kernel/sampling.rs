@@ -1,14 +1,14 @@
 //! Samples of the program's threads with their stacks, from perf: at equal times on the CPU, and when a
 //! thread leaves its CPU.
 //!
-//! **Method.** Two software events beside that of the switches ([`super::perf`]), in the same buffers: the
-//! CPU's clock with a fixed period, and context switches with at most as many samples a second as the
-//! clock's. The kernel copies registers and the upper end of the stack. They are unwound here, while the
-//! program runs ([`undertick_stacks`]); the trace gets a number for each stack.
+//! **Method.** Two software events beside that of the switches ([`super::perf`]): the CPU's clock with a
+//! fixed period, and context switches, in buffers by themselves. The kernel copies registers and the upper
+//! end of the stack. They are unwound here, while the program runs ([`undertick_stacks`]); the trace gets a
+//! number for each stack.
 //!
 //! **Caveats.** Where the kernel may not be looked at (`perf_event_paranoid` 2 without privilege), there
-//! are samples only of code of the program: none in system calls, and none of threads that wait. Of very
-//! frequent switches only some are sampled.
+//! are samples only of code of the program: none in system calls, and none of threads that wait. Of more
+//! switches than some 10 000 a second and CPU, some are not sampled.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -33,7 +33,10 @@ pub(crate) const RAW_STACKS_FILE: &str = "stacks.txt";
 const MOST_TEXT_BYTES: u64 = 64 << 20;
 /// Bytes of a stack that the kernel copies. A frame takes about 100.
 const STACK_BYTES: u32 = 16 << 10;
-/// Shortest time between samples, ns.
+/// Period of the event of switches. That of the clock is longer than [`MIN_EVERY`], ns, and tells the
+/// samples apart.
+const EACH_SWITCH: u64 = 1;
+/// Shortest time between samples.
 pub const MIN_EVERY: Duration = Duration::from_micros(100);
 
 /// Registers that are sampled, by perf's numbers for this machine: instruction, stack and frame pointer,
@@ -53,6 +56,17 @@ fn registers(of: &[u64]) -> Option<Registers> {
 fn registers(of: &[u64]) -> Option<Registers> {
     let &[fp, lr, sp, ip] = of else { return None };
     Some(Registers { ip, sp, fp, lr })
+}
+
+/// An event whose samples have registers and stacks.
+fn sampled(config: u32, clock: libc::c_int, thread: i32) -> abi::perf_event_attr {
+    let mut attr = perf::software(config, clock, thread);
+    attr.sample_type |= u64::from(
+        abi::PERF_SAMPLE_PERIOD | abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_STACK_USER,
+    );
+    attr.sample_regs_user = REGISTERS.iter().fold(0, |mask, bit| mask | 1 << bit);
+    attr.sample_stack_user = STACK_BYTES;
+    attr
 }
 
 /// Numbers the stacks of samples.
@@ -92,51 +106,49 @@ impl Sampling {
         Ok(sampling)
     }
 
-    /// Opens the events of a thread and CPU; what is not permitted is left out, and described.
-    pub(super) fn open_events(
+    /// Opens the event that samples a thread on a CPU at equal times; without the kernel's code where that
+    /// is not permitted, which the description then says.
+    pub(super) fn open_clock(
         &mut self,
         clock: libc::c_int,
         cpu: u32,
         thread: i32,
-    ) -> Vec<OwnedFd> {
-        let every = self.description.every_ns;
-        let sampled = |config: u32| {
-            let mut attr = perf::software(config, clock, thread);
-            attr.sample_type |= u64::from(
-                abi::PERF_SAMPLE_PERIOD | abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_STACK_USER,
-            );
-            attr.sample_regs_user = REGISTERS.iter().fold(0, |mask, bit| mask | 1 << bit);
-            attr.sample_stack_user = STACK_BYTES;
-            attr
-        };
-        let mut events = Vec::new();
-        let mut of_clock = sampled(abi::PERF_COUNT_SW_CPU_CLOCK);
-        of_clock.__bindgen_anon_1.sample_period = every;
-        for in_kernel in [true, false] {
-            if in_kernel && !self.description.in_kernel {
-                continue;
-            }
-            of_clock.set_exclude_kernel(u64::from(!in_kernel));
-            match perf::open_event(&mut of_clock, cpu, thread) {
-                Ok((event, _)) => {
-                    events.push(event);
-                    break;
-                }
-                Err(error) if in_kernel => self.lacks(&error),
-                Err(error) => self.description.why = format!("no samples at all: {error}"),
-            }
-        }
-        if self.description.when_leaving {
-            let mut of_switches = sampled(abi::PERF_COUNT_SW_CONTEXT_SWITCHES);
-            of_switches.set_exclude_kernel(0);
-            of_switches.set_freq(1);
-            of_switches.__bindgen_anon_1.sample_freq = 1_000_000_000 / every;
-            match perf::open_event(&mut of_switches, cpu, thread) {
-                Ok((event, _)) => events.push(event),
+    ) -> Option<(OwnedFd, bool)> {
+        let mut attr = sampled(abi::PERF_COUNT_SW_CPU_CLOCK, clock, thread);
+        attr.__bindgen_anon_1.sample_period = self.description.every_ns;
+        if self.description.in_kernel {
+            attr.set_exclude_kernel(0);
+            match perf::open_event(&mut attr, cpu, thread) {
+                Ok(event) => return Some(event),
                 Err(error) => self.lacks(&error),
             }
         }
-        events
+        attr.set_exclude_kernel(1);
+        let opened = perf::open_event(&mut attr, cpu, thread);
+        if let Err(error) = &opened {
+            self.description.why = format!("samples on a CPU: {error}");
+        }
+        opened.ok()
+    }
+
+    /// Opens the event that samples a thread when it leaves a CPU, if that is permitted.
+    pub(super) fn open_waits(
+        &mut self,
+        clock: libc::c_int,
+        cpu: u32,
+        thread: i32,
+    ) -> Option<(OwnedFd, bool)> {
+        if !self.description.when_leaving {
+            return None;
+        }
+        let mut attr = sampled(abi::PERF_COUNT_SW_CONTEXT_SWITCHES, clock, thread);
+        attr.__bindgen_anon_1.sample_period = EACH_SWITCH;
+        attr.set_exclude_kernel(0);
+        let opened = perf::open_event(&mut attr, cpu, thread);
+        if let Err(error) = &opened {
+            self.lacks(error);
+        }
+        opened.ok()
     }
 
     fn lacks(&mut self, error: &io::Error) {
@@ -151,8 +163,7 @@ impl Sampling {
     pub(super) fn take(&mut self, bytes: &[u8]) -> Option<Record> {
         let sample = Sample::parse(bytes)?;
         let does = match () {
-            // The period of the clock is as long as it was set; so many switches are none.
-            () if sample.period != self.description.every_ns => Sampled::Leaves,
+            () if sample.period == EACH_SWITCH => Sampled::Leaves,
             () if sample.is_in_kernel => Sampled::InKernel,
             () => Sampled::InProgram,
         };
