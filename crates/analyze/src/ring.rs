@@ -257,6 +257,14 @@ impl Ring {
         context.take(interval, &sample, end.ts, parent);
     }
 
+    /// Spans that are still open take the samples since their begin.
+    pub(crate) fn join_open(&mut self, context: &mut MatchContext) {
+        for open in self.stack.iter().rev() {
+            let within = (open.at.ts, i64::MAX);
+            context.join_end(&mut self.watched.waiting, self.tid, open.path, within);
+        }
+    }
+
     /// Opens a start of a table's interval; `within` is the enclosing one.
     pub(crate) fn open_ruled(
         &mut self,

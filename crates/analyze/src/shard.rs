@@ -269,6 +269,7 @@ impl Worker {
     pub fn finish(mut self) -> ShardResult {
         self.tally_palette_blocks();
         for ring in &mut self.rings {
+            ring.join_open(&mut self.context);
             ring.abandon(&mut self.context, false);
         }
         let tallies = &self.context.tallies;

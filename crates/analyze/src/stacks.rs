@@ -3,7 +3,8 @@
 //!
 //! **Method.** The rows are matched once more. Of each thread, samples wait until the first span that
 //! contains them ends: spans inside others end before these, so that is the innermost one. A sample of a
-//! thread that leaves its CPU gets the time until it comes back, unless it was preempted.
+//! thread that leaves its CPU gets the time until it comes back, unless it was preempted. Spans that are
+//! still open when the trace ends contain all that comes after their begin.
 //!
 //! **Bounds.** A few dozen bytes for each sample. Of the functions of a path those with less than a
 //! thousandth of its samples are left out, and beyond [`MOST_NODES`] nodes in all, those with fewest.
@@ -11,7 +12,7 @@
 //! **Caveats.** Where a thread records through two recorders, each sample belongs to the span that began
 //! last. Executions of sampled spans that were not recorded have no samples; the spans around them do.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -61,14 +62,11 @@ pub fn add_stacks(
         why: sampling.why.clone(),
         ..Stacks::default()
     };
-    let mut by_path: HashMap<Option<u32>, HashMap<i64, Taken>> = HashMap::new();
+    let mut by_path: BTreeMap<Around, HashMap<i64, Taken>> = BTreeMap::new();
     let paths = Paths::new(report);
     let mut cut = 0;
-    for (sample, path) in samples
-        .all
-        .iter()
-        .zip(found.paths(&paths, samples.all.len()))
-    {
+    let spans = found.spans(&paths, samples.all.len());
+    for (sample, around) in samples.all.iter().zip(spans) {
         let counts = sample.on_cpu() || sample.waited > 0;
         if !counts {
             continue;
@@ -76,7 +74,7 @@ pub fn add_stacks(
         let (_, root) = table.stack(sample.node);
         cut += u64::from(root != WHOLE);
         by_path
-            .entry(path)
+            .entry(around)
             .or_default()
             .entry(sample.node)
             .or_default()
@@ -96,9 +94,8 @@ pub fn add_stacks(
         })
         .collect();
     stacks.paths = (by_path.into_iter())
-        .map(|(path, taken)| of_path(path, &taken, &table, samples.ns_per_tick))
+        .map(|(around, taken)| of_path(around, &taken, &table, samples.ns_per_tick))
         .collect();
-    (stacks.paths).sort_by_key(|of| of.path.unwrap_or(u32::MAX));
     bound(&mut stacks);
     only_used_functions(&mut stacks);
     report.stacks = Some(stacks);
@@ -324,21 +321,31 @@ impl FoundSpans {
         (self.spans).extend(spans.map(|(sample, path, start)| (sample, path + before, start)));
     }
 
-    /// The path in the report of each of `n` samples.
-    fn paths(&self, paths: &Paths, n: usize) -> Vec<Option<u32>> {
-        let places: Vec<Option<u32>> = self.paths.iter().map(|names| paths.place(names)).collect();
-        let mut found: Vec<Option<(i64, Option<u32>)>> = vec![None; n];
+    /// The span around each of `n` samples.
+    fn spans(&self, paths: &Paths, n: usize) -> Vec<Around> {
+        let places: Vec<Around> = self.paths.iter().map(|names| paths.place(names)).collect();
+        let mut found: Vec<Option<(i64, u32)>> = vec![None; n];
         for &(sample, path, start) in &self.spans {
             let known = &mut found[sample as usize];
             if known.is_none_or(|(other, _)| other < start) {
-                *known = Some((start, places[path as usize]));
+                *known = Some((start, path));
             }
         }
-        found
-            .into_iter()
-            .map(|known| known.and_then(|(_, path)| path))
-            .collect()
+        let around = |known: Option<(i64, u32)>| {
+            known.map_or(Around::Nothing, |(_, path)| places[path as usize].clone())
+        };
+        found.into_iter().map(around).collect()
     }
+}
+
+/// What was around a sample.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Around {
+    /// A span of this path of the report.
+    Path(u32),
+    /// A span of a path that is not in the report, because no call of it ended.
+    StillOpen(Vec<String>),
+    Nothing,
 }
 
 /// The paths of a report by their names.
@@ -358,22 +365,29 @@ impl Paths {
         }
     }
 
-    fn place(&self, (role, names): &WithRole) -> Option<u32> {
+    fn place(&self, (role, names): &WithRole) -> Around {
         let role = role.iter().filter(|_| self.have_roles);
         let names: Vec<String> = role.chain(names).cloned().collect();
-        self.places.get(&names).copied()
+        let known = self.places.get(&names);
+        known.map_or(Around::StillOpen(names), |&path| Around::Path(path))
     }
 }
 
 /// The tree of functions of a path.
 fn of_path(
-    path: Option<u32>,
+    around: Around,
     taken: &HashMap<i64, Taken>,
     table: &StackTable,
     ns_per_tick: f64,
 ) -> PathStacks {
+    let (path, still_open) = match around {
+        Around::Path(path) => (Some(path), Vec::new()),
+        Around::StillOpen(names) => (None, names),
+        Around::Nothing => (None, Vec::new()),
+    };
     let mut found = PathStacks {
         path,
+        still_open,
         ..PathStacks::default()
     };
     let mut places: HashMap<(Option<u32>, u32), u32> = HashMap::new();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use undertick_analyze::{Options, add_stacks, analyze};
-use undertick_document::{Report, Stacks};
+use undertick_document::{PathStacks, Report, Stacks};
 use undertick_estimate::proportion;
 use undertick_format::read::Trace;
 use undertick_report::stacks;
@@ -51,7 +51,7 @@ pub fn run(arguments: &StacksOf) -> Result<u8, Failure> {
     }
     let columns = output::columns();
     let path = (arguments.path.as_deref())
-        .map(|path| crate::explain::wanted(&report, path))
+        .map(|path| wanted(&report, &found, path))
         .transpose()?;
     report.stacks = Some(found);
     let level = report.settings.confidence;
@@ -61,11 +61,8 @@ pub fn run(arguments: &StacksOf) -> Result<u8, Failure> {
             let found = proportion(n, of, level)?.interval;
             Some([found.lo?, found.hi?])
         };
-        match path {
-            Some(path) => {
-                let of = found.inside(&report, Some(path));
-                stacks::path(&report.path_name(path), found, &of, &interval, columns)
-            }
+        match &path {
+            Some((name, of)) => stacks::path(name, found, of, &interval, columns),
             None => {
                 let mut text = stacks::paths(&report, found, columns);
                 let most = (found.paths.iter())
@@ -82,6 +79,17 @@ pub fn run(arguments: &StacksOf) -> Result<u8, Failure> {
             }
         }
     })
+}
+
+/// The path that is asked for, and its samples.
+fn wanted(report: &Report, found: &Stacks, path: &str) -> Result<(String, PathStacks), Failure> {
+    match crate::explain::wanted(report, path) {
+        Ok(at) => Ok((report.path_name(at), found.inside(report, Some(at)))),
+        Err(why) => match found.still_open(path) {
+            Some(of) => Ok((format!("{} (still open)", of.still_open.join("/")), of)),
+            None => Err(why),
+        },
+    }
 }
 
 /// The report of the trace, and its samples.

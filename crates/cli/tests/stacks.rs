@@ -12,7 +12,7 @@ const ROUNDS: &str = "150";
 
 /// Records the program; its times on the CPU, ns; `None`, with the reason printed, where perf is not
 /// allowed.
-fn recorded(dir: &Path, trace: &str) -> Option<Vec<f64>> {
+fn recorded(dir: &Path, trace: &str, rounds: &str) -> Option<Vec<f64>> {
     let program = compile(dir, "stacks", PROGRAM, &[]);
     let program = program.to_str().unwrap();
     let words = [
@@ -24,7 +24,7 @@ fn recorded(dir: &Path, trace: &str) -> Option<Vec<f64>> {
         trace,
         "--",
     ];
-    let output = undertick(&[words.as_slice(), &[program, ROUNDS]].concat());
+    let output = undertick(&[words.as_slice(), &[program, rounds]].concat());
     let text = String::from_utf8_lossy(&output.stderr);
     if text.contains("perf events are not allowed") || text.contains("has no perf events") {
         println!("skipped: {text}");
@@ -105,7 +105,7 @@ impl<'a> Tree<'a> {
 fn samples_are_in_the_functions_that_took_the_time() {
     let dir = tempfile::tempdir().unwrap();
     let name = dir.path().join("t.ut").to_str().unwrap().to_owned();
-    let Some(times) = recorded(dir.path(), &name) else {
+    let Some(times) = recorded(dir.path(), &name, ROUNDS) else {
         return;
     };
     let report = document("report", &undertick(&["stacks", &name, "--json"]));
@@ -162,7 +162,7 @@ fn samples_are_in_the_functions_that_took_the_time() {
 fn functions_are_said_in_words_and_as_lines_for_other_tools() {
     let dir = tempfile::tempdir().unwrap();
     let name = dir.path().join("t.ut").to_str().unwrap().to_owned();
-    if recorded(dir.path(), &name).is_none() {
+    if recorded(dir.path(), &name, ROUNDS).is_none() {
         return;
     }
     let table = text(&["stacks", &name]);
@@ -195,6 +195,35 @@ fn functions_are_said_in_words_and_as_lines_for_other_tools() {
         &undertick(&["stacks", &name, "nonsense"]),
         2,
         &["no path \"nonsense\""],
+    );
+}
+
+#[test]
+fn a_span_that_never_ended_has_its_functions() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("t.ut").to_str().unwrap().to_owned();
+    if recorded(dir.path(), &name, "0").is_none() {
+        return;
+    }
+    let table = text(&["stacks", &name]);
+    assert!(table.contains("stuck (still open)"), "{table}");
+    let path = text(&["stacks", &name, "stuck"]);
+    let hot = path
+        .lines()
+        .find(|line| line.ends_with(" hot"))
+        .expect("hot");
+    let own: f64 = hot
+        .split('\u{a0}')
+        .next()
+        .unwrap()
+        .trim()
+        .parse()
+        .expect("a share");
+    assert!(own > 90.0, "{path}");
+    refused(
+        &undertick(&["stacks", &name, "stack"]),
+        2,
+        &["no path \"stack\""],
     );
 }
 

@@ -47,9 +47,13 @@ pub struct StackFunction {
 /// Samples of which the span of a path was the innermost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathStacks {
-    /// Index of the path in [`Report::paths`]; absent outside of all spans.
+    /// Index of the path in [`Report::paths`]; absent outside of all spans, and where no call of it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<u32>,
+    /// Names of the spans, from the role or the outermost one on, of a path of which no call ended: it
+    /// was still open at the end, and has no figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub still_open: Vec<String>,
     /// Samples on a CPU.
     pub on_cpu: u64,
     /// Samples of threads that began to wait, and how long they waited together, ns.
@@ -97,9 +101,13 @@ impl Stacks {
     /// spans.
     #[must_use]
     pub fn inside(&self, report: &Report, path: Option<usize>) -> PathStacks {
+        let names: Vec<&str> = path.map_or(Vec::new(), |path| report.path_names(path).collect());
         let is_inside = |of: &PathStacks| match (path, of.path) {
-            (None, of) => of.is_none(),
-            (Some(_), None) => false,
+            (None, other) => other.is_none() && of.still_open.is_empty(),
+            (Some(_), None) => {
+                let first = of.still_open.iter().take(names.len());
+                !of.still_open.is_empty() && first.eq(names.iter().copied())
+            }
             (Some(path), Some(of)) => {
                 let outer = |&at: &u32| report.paths.get(at as usize)?.parent.filter(|up| *up < at);
                 std::iter::successors(Some(of), outer).any(|at| at as usize == path)
@@ -113,6 +121,36 @@ impl Stacks {
             merged.add(of);
         }
         merged
+    }
+
+    /// The samples of a path that was still open at the end, and of the spans inside it: that with these
+    /// names or these last names, with `/` between them.
+    #[must_use]
+    pub fn still_open(&self, text: &str) -> Option<PathStacks> {
+        let end = format!("/{text}");
+        let is_it = |names: &[String]| {
+            let name = names.join("/");
+            name == text || name.ends_with(&end)
+        };
+        // A span around others may have no samples by itself.
+        let found = self.paths.iter().find_map(|of| {
+            let lengths = 1..=of.still_open.len();
+            lengths
+                .map(|n| &of.still_open[..n])
+                .find(|names| is_it(names))
+        })?;
+        let mut merged = PathStacks {
+            still_open: found.to_vec(),
+            ..PathStacks::default()
+        };
+        for of in self
+            .paths
+            .iter()
+            .filter(|of| of.still_open.starts_with(found))
+        {
+            merged.add(of);
+        }
+        Some(merged)
     }
 
     /// Takes out what cannot be true, or refers to nothing.

@@ -17,6 +17,8 @@ const WORTH: f64 = 0.03;
 const NAME_COLUMNS: usize = 36;
 /// Name of what is in no span.
 const OUTSIDE: &str = "outside of spans";
+/// After the name of a path of which no call ended.
+const OPEN: &str = " (still open)";
 
 /// The confidence interval of a share of so many samples, if it has one.
 pub type ShareInterval<'a> = &'a dyn Fn(u64, u64) -> Option<[f64; 2]>;
@@ -122,7 +124,8 @@ pub fn folded(report: &Report, stacks: &Stacks, waiting: bool) -> String {
     for of in &stacks.paths {
         let spans: Vec<String> = match of.path {
             Some(path) => report.path_names(path as usize).map(plain).collect(),
-            None => vec![OUTSIDE.to_owned()],
+            None if of.still_open.is_empty() => vec![OUTSIDE.to_owned()],
+            None => of.still_open.iter().map(|name| plain(name)).collect(),
         };
         for (at, node) in of.nodes.iter().enumerate() {
             let n = match waiting {
@@ -192,7 +195,11 @@ fn named(stacks: &Stacks, of: &PathStacks) -> Vec<String> {
 
 fn name(report: &Report, of: &PathStacks) -> String {
     match of.path {
-        None => OUTSIDE.to_owned(),
+        None if of.still_open.is_empty() => OUTSIDE.to_owned(),
+        None => {
+            let name = shorten(&clean(&of.still_open.join("/")), NAME_COLUMNS - OPEN.len());
+            format!("{name}{OPEN}")
+        }
         Some(path) => shorten(&clean(&report.path_name(path as usize)), NAME_COLUMNS),
     }
 }

@@ -87,7 +87,7 @@ fn of_two_recorders_the_span_that_began_last_has_the_sample() {
     for (first, second) in [(of(5, "a"), of(9, "b")), (of(9, "b"), of(5, "a"))] {
         let mut found = first;
         found.append(second);
-        assert_eq!(found.paths(&paths, 2), [Some(1), None]);
+        assert_eq!(found.spans(&paths, 2), [Around::Path(1), Around::Nothing]);
     }
 }
 
@@ -112,7 +112,7 @@ fn functions_with_few_samples_are_left_out_and_counted() {
         (5, taken(3, 0)),
         (2, taken(1, 0)),
     ]);
-    let found = of_path(Some(0), &all, &table(), 2.0);
+    let found = of_path(Around::Path(0), &all, &table(), 2.0);
     assert_eq!((found.on_cpu, found.left_out), (4004, 4));
     assert_eq!(found.nodes.len(), 2);
     assert_eq!(
@@ -121,7 +121,7 @@ fn functions_with_few_samples_are_left_out_and_counted() {
     );
     // A function that waited stays.
     let all = HashMap::from([(4, taken(4000, 0)), (5, taken(0, 50))]);
-    let found = of_path(Some(0), &all, &table(), 2.0);
+    let found = of_path(Around::Path(0), &all, &table(), 2.0);
     assert_eq!(found.nodes.len(), 3);
     assert_eq!(found.waited_ns, 100.0);
 }

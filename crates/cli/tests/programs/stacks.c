@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WORK = 1, INNER = 2, WAIT = 3 };
+enum { WORK = 1, INNER = 2, WAIT = 3, STUCK = 4 };
 
 static double spent[3];
 
@@ -76,6 +76,13 @@ int main(int argc, char **argv) {
     pthread_t other;
     if (pthread_create(&other, NULL, thread, &rounds) != 0) return 1;
     pthread_join(other, NULL);
+    ut_name(STUCK, "stuck");
+    if (argc > 1 && argv[1][0] == '0') { /* never ends this span */
+        ut_begin(STUCK);
+        for (int i = 0; i < 20; i++) hot();
+        stall();
+        return 0;
+    }
     printf("%.0f %.0f %.0f\n", spent[0], spent[1], spent[2]);
     return 0;
 }
