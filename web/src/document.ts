@@ -75,9 +75,33 @@ export interface Comparison {
   paths?: PathChange[];
 }
 
+/** A function with one way to it; `caller` is the index of its caller, which comes before. */
+export interface StackNode {
+  caller?: number;
+  function: number;
+  on_cpu: number;
+  waited_ns: number;
+}
+
+/** Samples of which the span of a path was the innermost. */
+export interface PathStacks {
+  path?: number;
+  still_open?: string[];
+  on_cpu: number;
+  waited_ns: number;
+  nodes: StackNode[];
+}
+
+export interface Stacks {
+  every_ns: number;
+  functions: { name: string; file: string }[];
+  paths: PathStacks[];
+}
+
 export interface Report {
   intervals: Interval[];
   paths?: Path[];
+  stacks?: Stacks;
 }
 
 /** Flat list of cells: column, name, share in thousandths, number of begins. */

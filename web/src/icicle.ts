@@ -20,8 +20,10 @@ interface Bar {
 
 /** A call tree. A path is known by its place; `parent` is that of the path around it, which comes before. */
 export interface Tree {
+  /** What its paths are called. */
+  noun: string;
   paths: { name: string; parent: number | null }[];
-  /** Time of a path, ns. */
+  /** Time of a path, or another measure of its width. */
   total(path: number): number;
   /** What the bar of a path says after its name. */
   described(path: number): string;
@@ -133,7 +135,7 @@ class Icicle {
     if (readout === null) return;
     const others = this.zoomed === null ? `narrower than ${NARROWEST} pixels` : "narrower, or not in this one";
     const [drawn, all] = [this.bars.length, this.paths.length];
-    const shown = drawn === all ? `${count(all)} paths.` : `${count(drawn)} of ${count(all)} paths; the others are ${others}.`;
+    const shown = drawn === all ? `${count(all)} ${this.tree.noun}.` : `${count(drawn)} of ${count(all)} ${this.tree.noun}; the others are ${others}.`;
     const around = path === null ? [] : this.around(path).slice(0, -1);
     const names = around.map((at) => `${this.paths[at]?.name ?? ""} / `).join("");
     readout.textContent = path === null ? shown : names + this.described(path);
@@ -182,10 +184,10 @@ class Icicle {
 
   private find(text: string): void {
     this.wanted = text.trim().toLowerCase();
-    const found = this.box.querySelector<HTMLOutputElement>("#icicle-found");
+    const found = this.box.querySelector<HTMLOutputElement>(`#${this.box.id}-found`);
     if (found !== null) {
       const paths = this.paths.filter((_, at) => this.isFound(at)).length;
-      found.textContent = this.wanted === "" ? "" : `${count(paths)} of ${count(this.paths.length)} paths`;
+      found.textContent = this.wanted === "" ? "" : `${count(paths)} of ${count(this.paths.length)} ${this.tree.noun}`;
     }
     redraw();
   }
@@ -210,7 +212,7 @@ class Icicle {
       if (!event.ctrlKey && !event.metaKey && !event.altKey && this.press(event.key)) event.preventDefault();
     });
     this.box.querySelector("button[data-act=whole]")?.addEventListener("click", () => this.zoom(null));
-    this.box.querySelector<HTMLInputElement>("#icicle-find")?.addEventListener("input", (event) => {
+    this.box.querySelector<HTMLInputElement>(`#${this.box.id}-find`)?.addEventListener("input", (event) => {
       this.find((event.target as HTMLInputElement).value);
     });
     this.box.hidden = false;
@@ -218,8 +220,8 @@ class Icicle {
   }
 }
 
-/** Draws a tree in the page's box for it, if there is one. */
-export function setUpIcicle(tree: Tree): void {
-  const box = document.getElementById("icicle");
+/** Draws a tree in the page's box of that name, if there is one. */
+export function setUpIcicle(name: string, tree: Tree): void {
+  const box = document.getElementById(name);
   if (box !== null && tree.paths.length > 0) new Icicle(box, tree).setUp();
 }

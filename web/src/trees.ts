@@ -2,6 +2,7 @@
 import { comparison, type PathChange, type PathSide, report } from "./document.js";
 import { count, duration, perCent } from "./figures.js";
 import { setUpIcicle, type Tree } from "./icicle.js";
+import { setUpFunctions } from "./functions.js";
 import { hue } from "./theme.js";
 import { redraw } from "./view.js";
 
@@ -14,6 +15,7 @@ function ofReport(): Tree {
   const hues = new Map<string, number>();
   for (const { name } of paths) if (!hues.has(name)) hues.set(name, hue(hues.size));
   return {
+    noun: "paths",
     paths,
     total: (at) => paths[at]?.total?.value ?? 0,
     paint: (bar, at) => bar.style.setProperty("--hue", String(hues.get(paths[at]?.name ?? "") ?? 0)),
@@ -50,6 +52,7 @@ function both(from: (side: PathSide) => string, { a, b }: PathChange): string {
 /** The call trees of a comparison as one: a colour for what changed. */
 function ofComparison(paths: PathChange[], widths: () => Widths): Tree {
   return {
+    noun: "paths",
     paths,
     total: (at) => {
       const [a, b] = [paths[at]?.a?.total_ns ?? 0, paths[at]?.b?.total_ns ?? 0];
@@ -80,8 +83,11 @@ function ofComparison(paths: PathChange[], widths: () => Widths): Tree {
 
 export function setUpTrees(): void {
   const paths = comparison()?.paths;
-  if (paths === undefined) return setUpIcicle(ofReport());
+  if (paths === undefined) {
+    setUpIcicle("icicle", ofReport());
+    return setUpFunctions();
+  }
   const choice = document.querySelector<HTMLSelectElement>("#icicle-widths");
-  setUpIcicle(ofComparison(paths, () => (choice?.value ?? "both") as Widths));
+  setUpIcicle("icicle", ofComparison(paths, () => (choice?.value ?? "both") as Widths));
   choice?.addEventListener("change", redraw);
 }

@@ -286,6 +286,9 @@ test_("the theme goes round by key and button, and drawings follow", async () =>
     await page.locator("#theme").click();
     await settled(page);
     assert.equal(await page.locator("#theme").textContent(), "Theme: automatic");
+    // The button is far from it, and what is out of view is drawn when it is looked at.
+    await page.locator("[data-chart='0']").scrollIntoViewIfNeeded();
+    await settled(page);
     assert.equal(await pixels(page, canvas), drawn);
   });
 });
@@ -406,6 +409,63 @@ test_("what is under the pointer is said with its figures, and names are found",
     assert.deepEqual(plain, plain.filter((i) => paths[i].name.includes(paths[at].name)));
     assert.ok(plain.includes(at));
   });
+});
+
+/** Samples on a CPU of each span, by the functions in it and by the spans inside it, and of those without a path. */
+const samplesOf = ({ paths, stacks }) => {
+  const of = paths.map(() => 0);
+  const others = [];
+  for (const { path, nodes } of stacks.paths) {
+    const sum = nodes.reduce((all, node) => all + node.on_cpu, 0);
+    if (path === undefined) others.push(sum);
+    else for (let at = path; at !== null && at !== undefined; at = paths[at].parent) of[at] += sum;
+  }
+  return { of, others };
+};
+
+test_("spans and their functions have bars as wide as their samples, and what is waited can be chosen", async () => {
+  for (const file of [invented("one.html"), invented("six.html"), invented("many.html")]) {
+    const report = embedded(file, "report");
+    const { of, others } = samplesOf(report);
+    await on(file, {}, async (page) => {
+      await page.locator("#functions-tree").scrollIntoViewIfNeeded();
+      await settled(page);
+      const drawn = () =>
+        page.evaluate(() =>
+          [...document.querySelectorAll("#functions-tree .bars button")].map((button) => ({
+            path: Number(button.dataset.path),
+            width: button.getBoundingClientRect().width,
+            isSpan: button.classList.contains("span"),
+            text: button.textContent,
+          })),
+        );
+      const width = await page.locator("#functions-tree .bars").evaluate((box) => box.clientWidth);
+      const outermost = report.paths.reduce((sum, path, at) => sum + (path.parent === null ? of[at] : 0), 0);
+      const all = outermost + others.reduce((sum, samples) => sum + samples, 0);
+      const found = await drawn();
+      for (const [at, samples] of of.entries()) {
+        const bar = found.find(({ path }) => path === at);
+        const wanted = (width * samples) / all;
+        if (wanted < 2.05) continue;
+        assert.ok(Math.abs(bar.width - wanted) < 0.1, `${file}: ${at} ${bar.width} for ${wanted}`);
+        assert.ok(bar.isSpan);
+      }
+      // main and run have everything in each span: run stays.
+      const functions = found.filter(({ isSpan }) => !isSpan).map(({ text }) => text);
+      assert.ok(functions.some((text) => text.includes("function_1")), functions.join());
+      assert.ok(!functions.some((text) => text.includes("function_0")), functions.join());
+      assert.ok(found.some(({ text, isSpan }) => isSpan && text.includes("still open")), file);
+      await page.locator("#functions-widths").selectOption("waited");
+      await page.waitForFunction(
+        (before) => document.querySelectorAll("#functions-tree .bars button").length !== before,
+        found.length,
+        POLLED,
+      );
+      const waiting = (await drawn()).filter(({ isSpan }) => !isSpan);
+      assert.ok(!waiting.some(({ text }) => text.includes("function_2")), "it never waits");
+      assert.ok(waiting.some(({ text }) => text.includes("function_3")));
+    });
+  }
 });
 
 test_("a comparison's bars are as wide as the chosen totals, and coloured by the verdict", async () => {

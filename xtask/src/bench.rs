@@ -35,6 +35,7 @@ pub mod sampled;
 pub mod service;
 pub mod slow;
 mod sqlite;
+pub mod stacks;
 pub mod states;
 pub mod survey;
 pub mod threads;
@@ -67,6 +68,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["growth", most] => kernel::growth(repetitions(most)? as u64),
         ["truth"] => truth::measure(),
         ["nested", kinds @ ..] => nested::measure(kinds),
+        ["stacks"] => stacks::measure(),
         ["edges"] => edges::measure(8),
         ["edges", runs] => edges::measure(repetitions(runs)?),
         ["gate"] => gate::measure(20, "60s"),
@@ -124,7 +126,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -40,7 +40,8 @@ pub fn without_impossible(mut report: Report) -> Report {
     (report.paths.iter_mut()).for_each(|of| path(of, near));
     report.states.retain_mut(PathStates::is_possible);
     let paths = report.paths.len();
-    (report.stacks.iter_mut()).for_each(|stacks| stacks.without_impossible(paths));
+    report.stacks =
+        (report.stacks.take()).and_then(|mut stacks| stacks.is_possible(paths).then_some(stacks));
     let confidence = &mut report.settings.confidence;
     if !(*confidence > 0.0 && *confidence < 1.0) {
         *confidence = f64::NAN;

@@ -153,8 +153,8 @@ impl Stacks {
         Some(merged)
     }
 
-    /// Takes out what cannot be true, or refers to nothing.
-    pub(crate) fn without_impossible(&mut self, paths: usize) {
+    /// Takes out what cannot be true, or refers to nothing; returns whether anything is left.
+    pub(crate) fn is_possible(&mut self, paths: usize) -> bool {
         let functions = self.functions.len();
         for share in [&mut self.cut, &mut self.waits_known] {
             if !(0.0..=1.0).contains(share) {
@@ -171,8 +171,17 @@ impl Stacks {
             of.path.is_none_or(|path| (path as usize) < paths)
                 && is_time(of.waited_ns)
                 && of.nodes.iter().enumerate().all(is_node)
+                && sum(of.nodes.iter().map(|node| node.on_cpu).chain([of.left_out]))
+                    .is_some_and(|known| known <= of.on_cpu)
         });
+        sum(self.paths.iter().map(|of| of.on_cpu)).is_some_and(|known| known <= self.on_cpu)
+            && self.every_ns > 0
     }
+}
+
+/// The sum, if it can be told.
+fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
+    counts.try_fold(0, u64::checked_add)
 }
 
 impl PathStacks {

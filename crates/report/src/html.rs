@@ -12,6 +12,7 @@ pub mod compare;
 mod details;
 pub mod fleet;
 mod frame;
+mod functions;
 pub mod history;
 pub mod interference;
 mod plot;
@@ -75,6 +76,9 @@ fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::
     if !report.paths.is_empty() {
         tree::write(page, report)?;
     }
+    if let Some(stacks) = &report.stacks {
+        functions::write(page, report, stacks)?;
+    }
     if let Some(explanation) = slowest(beside) {
         slowest::write(page, explanation)?;
     }
@@ -124,6 +128,7 @@ fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
     let sections = [
         ("summary", "Summary", true),
         ("tree", "Call tree", !report.paths.is_empty()),
+        ("functions", "Functions", report.stacks.is_some()),
         ("slowest", "Slowest calls", slowest(beside).is_some()),
         ("intervals", "Intervals", has_intervals),
         ("distributions", "Distributions", has_intervals),
@@ -182,7 +187,7 @@ const KEYS: [(&str, &str); 9] = [
     ),
     (
         "arrows, Enter",
-        "in the call tree: from bar to bar; Enter zooms, Escape shows all",
+        "in a tree of bars: from bar to bar; Enter zooms, Escape shows all",
     ),
     (
         "+ - 0 Enter",

@@ -27,11 +27,7 @@ pub type ShareInterval<'a> = &'a dyn Fn(u64, u64) -> Option<[f64; 2]>;
 #[must_use]
 pub fn paths(report: &Report, stacks: &Stacks, width: usize) -> String {
     let mut text = summary(stacks, width);
-    let mut of_paths: Vec<(String, &PathStacks)> = (stacks.paths.iter())
-        .map(|of| (name(report, of), of))
-        .collect();
-    let weight = |of: &PathStacks| time_ns(stacks, of.on_cpu, of.waited_ns);
-    of_paths.sort_by(|(_, a), (_, b)| weight(b).total_cmp(&weight(a)));
+    let mut of_paths = by_time(report, stacks);
     let left_out = of_paths.len().saturating_sub(MOST_PATHS);
     of_paths.truncate(MOST_PATHS);
     let names = of_paths.iter().map(|(name, _)| columns(name)).max();
@@ -183,8 +179,18 @@ fn time_ns(stacks: &Stacks, on_cpu: u64, waited_ns: f64) -> f64 {
     on_cpu as f64 * stacks.every_ns as f64 + waited_ns
 }
 
+/// The paths by their names, those with most time on a CPU and waited first.
+pub(crate) fn by_time<'a>(report: &Report, stacks: &'a Stacks) -> Vec<(String, &'a PathStacks)> {
+    let mut of_paths: Vec<(String, &PathStacks)> = (stacks.paths.iter())
+        .map(|of| (name(report, of), of))
+        .collect();
+    let weight = |of: &PathStacks| time_ns(stacks, of.on_cpu, of.waited_ns);
+    of_paths.sort_by(|(_, a), (_, b)| weight(b).total_cmp(&weight(a)));
+    of_paths
+}
+
 /// The largest functions of a path, with their shares of its samples.
-fn named(stacks: &Stacks, of: &PathStacks) -> Vec<String> {
+pub(crate) fn named(stacks: &Stacks, of: &PathStacks) -> Vec<String> {
     (of.by_function().iter())
         .map(|by| (by.own as f64 / of.on_cpu.max(1) as f64, by.function))
         .filter(|(share, _)| *share >= WORTH)

@@ -191,7 +191,7 @@ fn roots_s(report: &Value, roots: &[&str]) -> f64 {
 }
 
 /// What `cpu_time` wrote, s.
-fn seconds(used: &str) -> Result<f64, String> {
+pub(super) fn seconds(used: &str) -> Result<f64, String> {
     let text = std::fs::read_to_string(used).map_err(|e| format!("{used}: {e}"))?;
     (text.trim().parse()).map_err(|_| format!("{used}: {text:?}"))
 }

@@ -67,19 +67,27 @@ fn stacks_that_refer_to_nothing_are_taken_out() {
     let all = Stacks {
         functions: ["main", "work", "wait"].map(function).to_vec(),
         cut: 0.5,
+        every_ns: 1_000_000,
+        on_cpu: 10,
         paths: vec![some()],
         ..Stacks::default()
     };
     let left = |change: fn(&mut Stacks)| {
         let mut stacks = all.clone();
         change(&mut stacks);
-        stacks.without_impossible(1);
-        stacks.paths.len()
+        (stacks.is_possible(1), stacks.paths.len())
     };
-    assert_eq!(left(|_| {}), 1);
-    assert_eq!(left(|of| of.paths[0].path = Some(1)), 0);
-    assert_eq!(left(|of| of.paths[0].nodes[1].caller = Some(1)), 0);
-    assert_eq!(left(|of| of.paths[0].nodes[1].function = 3), 0);
-    assert_eq!(left(|of| of.paths[0].waited_ns = -1.0), 0);
-    assert_eq!(left(|of| of.paths[0].nodes[0].waited_ns = f64::NAN), 0);
+    assert_eq!(left(|_| {}), (true, 1));
+    assert_eq!(left(|of| of.paths[0].path = Some(1)), (true, 0));
+    assert_eq!(left(|of| of.paths[0].nodes[1].caller = Some(1)), (true, 0));
+    assert_eq!(left(|of| of.paths[0].nodes[1].function = 3), (true, 0));
+    assert_eq!(left(|of| of.paths[0].waited_ns = -1.0), (true, 0));
+    assert_eq!(
+        left(|of| of.paths[0].nodes[0].waited_ns = f64::NAN),
+        (true, 0)
+    );
+    assert_eq!(left(|of| of.paths[0].nodes[0].on_cpu = 3), (true, 0));
+    assert_eq!(left(|of| of.paths[0].nodes[0].on_cpu = u64::MAX), (true, 0));
+    assert!(!left(|of| of.on_cpu = 9).0);
+    assert!(!left(|of| of.every_ns = 0).0);
 }

@@ -90,7 +90,13 @@ fn head(page: &mut String, found: &Comparison, sections: &[(&str, &str, bool)]) 
 
 fn call_tree(page: &mut String, found: &Comparison) -> Result {
     page.push_str("<section id=\"tree\">\n<h2>Call tree</h2>\n");
-    tree::icicle(page, CHOICES, KEY);
+    tree::Icicle {
+        id: "icicle",
+        label: "Call tree",
+        controls: CHOICES,
+        key: &[tree::OF_TIMES, KEY].concat(),
+    }
+    .write(page)?;
     let shown = &found.paths[..found.paths.len().min(tree::MOST_ROWS)];
     let names: Vec<String> = (shown.iter())
         .map(|path| tree::indented(&path.name, path.depth))

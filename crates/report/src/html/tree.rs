@@ -15,24 +15,40 @@ pub(super) const MOST_ROWS: usize = 400;
 /// Deepest indentation.
 const DEEPEST: usize = 24;
 
-/// Where the script draws a tree as nested bars, with these controls before and this key after them.
-pub(super) fn icicle(page: &mut String, controls: &str, key: &str) {
-    page.push_str(
-        "<div id=\"icicle\" hidden>\n<p class=\"acts\">\
-         <label>Find <input type=\"search\" id=\"icicle-find\" autocomplete=\"off\"></label>",
-    );
-    page.push_str(controls);
-    page.push_str(
-        "<button type=\"button\" data-act=\"whole\">Whole tree</button> \
-         <output id=\"icicle-found\"></output></p>\n\
-         <div class=\"bars\" role=\"group\" aria-label=\"Call tree; the table below says the same in \
-         numbers. Arrows move, Enter zooms, Escape shows all.\"></div>\n\
-         <output class=\"readout\"></output>\n\
-         <p class=\"hint\">Each bar is as wide as its total; what no bar below covers is self time. A \
-         click zooms, another one goes back.</p>\n",
-    );
-    page.push_str(key);
-    page.push_str("</div>\n");
+/// Where the script draws a tree as nested bars: the box, and what is around it.
+pub(super) struct Icicle<'a> {
+    pub(super) id: &'a str,
+    /// What the tree is, for those who do not see it.
+    pub(super) label: &'a str,
+    /// Controls before the bars.
+    pub(super) controls: &'a str,
+    /// What a bar is, and a key to the colours, after them.
+    pub(super) key: &'a str,
+}
+
+/// What the bars of a call tree are.
+pub(super) const OF_TIMES: &str = "<p class=\"hint\">Each bar is as wide as its total; what no bar below \
+    covers is self time. A click zooms, another one goes back.</p>\n";
+
+impl Icicle<'_> {
+    pub(super) fn write(&self, page: &mut String) -> Result {
+        let Self {
+            id,
+            label,
+            controls,
+            key,
+        } = self;
+        writeln!(
+            page,
+            "<div id=\"{id}\" class=\"icicle\" hidden>\n<p class=\"acts\">\
+             <label>Find <input type=\"search\" id=\"{id}-find\" autocomplete=\"off\"></label>{controls}\
+             <button type=\"button\" data-act=\"whole\">Whole tree</button> \
+             <output id=\"{id}-found\"></output></p>\n\
+             <div class=\"bars\" role=\"group\" aria-label=\"{label}; the table below says the same in \
+             numbers. Arrows move, Enter zooms, Escape shows all.\"></div>\n\
+             <output class=\"readout\"></output>\n{key}</div>"
+        )
+    }
 }
 
 /// A name as far to the right as its path is deep.
@@ -70,7 +86,13 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
         "<p class=\"hint\">Of this recording: spans by the spans around them, in all threads of a name \
          together; self is the time in no span inside.</p>\n",
     );
-    icicle(page, "", "");
+    Icicle {
+        id: "icicle",
+        label: "Call tree",
+        controls: "",
+        key: OF_TIMES,
+    }
+    .write(page)?;
     let shown = &report.paths[..report.paths.len().min(MOST_ROWS)];
     let names: Vec<String> = (shown.iter())
         .map(|path| indented(&path_label(path), path.depth))

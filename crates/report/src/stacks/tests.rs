@@ -27,6 +27,7 @@ fn stacks() -> Stacks {
         functions: ["main", "work;\u{1b}[31m", "lock"].map(function).to_vec(),
         paths: vec![PathStacks {
             path: None,
+            still_open: Vec::new(),
             on_cpu: 100,
             waits: 2,
             waited_ns: 3e6,

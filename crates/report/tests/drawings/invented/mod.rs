@@ -4,6 +4,7 @@
 
 mod explanation;
 mod hostile;
+mod stacks;
 mod states;
 mod timeline;
 
@@ -282,7 +283,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
         },
         paths: paths(&intervals),
         states: states::states(&intervals),
-        stacks: None,
+        stacks: stacks::stacks(&intervals),
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],
