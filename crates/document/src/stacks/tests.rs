@@ -13,6 +13,7 @@ fn node(caller: Option<u32>, function: u32, on_cpu: u64, waited_ns: f64) -> Stac
 fn some() -> PathStacks {
     PathStacks {
         path: Some(0),
+        still_open: Vec::new(),
         on_cpu: 10,
         waits: 1,
         waited_ns: 7.0,
@@ -90,4 +91,35 @@ fn stacks_that_refer_to_nothing_are_taken_out() {
     assert_eq!(left(|of| of.paths[0].nodes[0].on_cpu = u64::MAX), (true, 0));
     assert!(!left(|of| of.on_cpu = 9).0);
     assert!(!left(|of| of.every_ns = 0).0);
+}
+
+#[test]
+fn a_path_that_is_still_open_is_found_by_its_last_names() {
+    let open = |names: &[&str]| PathStacks {
+        path: None,
+        still_open: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..some()
+    };
+    let stacks = Stacks {
+        paths: vec![
+            some(),
+            open(&["main thread", "request", "parse"]),
+            open(&["main thread", "request", "send"]),
+        ],
+        ..Stacks::default()
+    };
+    let found = |text: &str| {
+        let found = stacks.still_open(text)?;
+        Some((found.still_open.join("/"), found.on_cpu))
+    };
+    assert_eq!(
+        found("request"),
+        Some(("main thread/request".to_owned(), 20))
+    );
+    assert_eq!(
+        found("request/send"),
+        Some(("main thread/request/send".to_owned(), 10))
+    );
+    assert_eq!(found("est"), None);
+    assert_eq!(found("work"), None);
 }
