@@ -213,6 +213,7 @@ fn sureness(report: &Report) -> String {
             (sum + total.value, half + own)
         });
     let exact = match within {
+        (sum, half) if sum > 0.0 && half >= sum => "with totals whose intervals reach 0".to_owned(),
         (sum, half) if sum > 0.0 && half > 0.01 * sum => {
             format!("within {}", figures::per_cent(half / sum))
         }
