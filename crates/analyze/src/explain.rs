@@ -24,10 +24,12 @@ use undertick_document::explanation::{
 };
 use undertick_estimate::states::{self as estimate, Condition};
 use undertick_format::read::Trace;
+use undertick_format::stacks::StackTable;
 
 use crate::error::Failed;
 use crate::options::Options;
 use crate::parallel::{available_cpus, watch};
+use crate::stacks::{CallStacks, Samples};
 use crate::states::facts::{self, About, Facts};
 use crate::watch::running::Running;
 use crate::watch::{Call, Wanted};
@@ -72,6 +74,7 @@ pub fn explain(
     }
     let wanted = Wanted::in_report(report, &paths, slowest.max(1));
     let (mut running, mut switches) = (Running::default(), Switches::default());
+    let mut samples = Samples::new(ns);
     let groups = trace.groups()?;
     let found = watch(
         trace,
@@ -80,6 +83,7 @@ pub fn explain(
         available_cpus(),
         &mut |rows| {
             switches.take(rows)?;
+            samples.take(rows)?;
             running.take(rows)
         },
         progress,
@@ -89,6 +93,11 @@ pub fn explain(
     };
     explanation.has_kernel_events = evidence.is_there();
     running.settle();
+    let sampling = kernel.and_then(|kernel| kernel.stacks.as_ref());
+    let stacks = match sampling {
+        Some(_) => StackTable::read(trace.dir())?.map(|table| CallStacks::new(samples, table)),
+        None => None,
+    };
     let slow = found.take_slowest();
     let (intervals, events, calls) = found.calls();
     let explaining = Explaining {
@@ -107,6 +116,8 @@ pub fn explain(
         },
         intervals: &intervals,
         events: &events,
+        stacks,
+        every_ns: sampling.map_or(0.0, |sampling| sampling.every_ns as f64),
         step_ns,
         error_ns: explanation.error_ns,
         others: (kernel.into_iter().flat_map(|kernel| &kernel.others))
@@ -133,6 +144,9 @@ struct Explaining<'a> {
     kernel: Kernel<'a>,
     intervals: &'a [String],
     events: &'a [String],
+    /// What its threads were sampled in, and the time that a sample stands for.
+    stacks: Option<CallStacks>,
+    every_ns: f64,
     /// The clock's step, and the error of a single time.
     step_ns: f64,
     error_ns: f64,
@@ -195,6 +209,9 @@ impl Explaining<'_> {
                     off_cpu_unseen: detail.is_unseen,
                     stolen_up_to_ns: stolen,
                     parts,
+                    stacks: (self.stacks.as_ref()).map_or_else(Vec::new, |stacks| {
+                        stacks.of(tid, (call.start, detail.end), self.every_ns)
+                    }),
                 })
             })
             .collect();

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use undertick_document::explanation::CallStack;
 use undertick_document::{PathStacks, Report, StackFunction, StackNode, Stacks};
 use undertick_format::read::Trace;
 use undertick_format::schema::{Kind, Sampled};
@@ -116,6 +117,64 @@ pub(crate) struct Sample {
 impl Sample {
     fn on_cpu(&self) -> bool {
         self.does != Sampled::Leaves
+    }
+}
+
+/// The stacks in which threads were sampled during single calls.
+pub(crate) struct CallStacks {
+    samples: Samples,
+    by: Arc<ByThread>,
+    table: StackTable,
+}
+
+/// Most stacks of a call, and functions of each.
+const MOST_CALL_STACKS: usize = 3;
+const MOST_CALL_FUNCTIONS: usize = 8;
+
+impl CallStacks {
+    pub(crate) fn new(mut samples: Samples, table: StackTable) -> Self {
+        Self {
+            by: samples.settle(),
+            samples,
+            table,
+        }
+    }
+
+    /// Those of a thread between two times, that with most time first; `every_ns` is the time that a
+    /// sample on a CPU stands for.
+    pub(crate) fn of(&self, tid: i32, (start, end): (i64, i64), every_ns: f64) -> Vec<CallStack> {
+        let samples = self.by.get(&tid).map_or(&[][..], Vec::as_slice);
+        let from = samples.partition_point(|of| of.0 < start);
+        let mut taken: BTreeMap<i64, Taken> = BTreeMap::new();
+        for (_, at) in samples[from..].iter().take_while(|of| of.0 <= end) {
+            let sample = &self.samples.all[*at as usize];
+            if sample.on_cpu() || sample.waited > 0 {
+                let waited = sample.waited.min(end.saturating_sub(sample.ts));
+                let taken = taken.entry(sample.node).or_default();
+                taken.add(&Sample { waited, ..*sample });
+            }
+        }
+        let mut found: Vec<CallStack> = (taken.into_iter())
+            .map(|(node, taken)| {
+                let functions = self
+                    .table
+                    .stack(node)
+                    .0
+                    .into_iter()
+                    .take(MOST_CALL_FUNCTIONS);
+                let name = |at: u32| self.table.functions[at as usize].0.clone();
+                CallStack {
+                    functions: functions.map(name).collect(),
+                    on_cpu: taken.on_cpu,
+                    waited_ns: taken.waited as f64 * self.samples.ns_per_tick,
+                }
+            })
+            .filter(|of| !of.functions.is_empty())
+            .collect();
+        let weight = |of: &CallStack| of.on_cpu as f64 * every_ns + of.waited_ns;
+        found.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+        found.truncate(MOST_CALL_STACKS);
+        found
     }
 }
 

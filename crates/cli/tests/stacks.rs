@@ -228,6 +228,92 @@ fn a_span_that_never_ended_has_its_functions() {
 }
 
 #[test]
+fn a_slow_call_says_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("t.ut").to_str().unwrap().to_owned();
+    if recorded(dir.path(), &name, ROUNDS).is_none() {
+        return;
+    }
+    let of = |path: &str| {
+        document(
+            "explain",
+            &undertick(&["explain", &name, path, "--slowest", "5", "--json"]),
+        )
+    };
+    let functions = |call: &Value| {
+        let stack = &call["stacks"][0]["functions"];
+        (stack.as_array().unwrap().iter())
+            .map(|of| of.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let inner = of("inner");
+    for call in inner["paths"][0]["slowest"].as_array().unwrap() {
+        let stack = functions(call);
+        assert!(stack.iter().any(|name| name == "in_inner"), "{stack:?}");
+        assert!(
+            !stack.iter().any(|name| name == "hot" || name == "stall"),
+            "{stack:?}"
+        );
+    }
+    if document("report", &undertick(&["stacks", &name, "--json"]))["stacks"]["when_waiting"]
+        == true
+    {
+        for call in of("wait")["paths"][0]["slowest"].as_array().unwrap() {
+            let (took, waited) = (
+                call["took_ns"].as_f64().unwrap(),
+                &call["stacks"][0]["waited_ns"],
+            );
+            assert!(functions(call).iter().any(|name| name == "stall"), "{call}");
+            assert!(waited.as_f64().unwrap() <= took, "{call}");
+        }
+    }
+    let said = text(&["explain", &name, "inner", "--slowest", "5"]);
+    assert!(said.contains(" in in_inner < deep"), "{said}");
+}
+
+#[test]
+fn a_snapshot_of_a_hanging_span_has_its_functions() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (flight, program) = (
+        path("flight.ut"),
+        compile(dir.path(), "stacks", PROGRAM, &[]),
+    );
+    let output = undertick(&[
+        "record",
+        "--no-calibration",
+        "--overflow",
+        "overwrite",
+        "--stacks",
+        "1ms",
+        "--trigger",
+        "stuck open for 60ms",
+        "--keep",
+        "50ms..20ms",
+        "-o",
+        &flight,
+        "--",
+        program.to_str().unwrap(),
+        "0",
+    ]);
+    let (status, said) = said(&output);
+    if said.contains("perf events are not allowed") || said.contains("has no perf events") {
+        println!("skipped: {said}");
+        return;
+    }
+    assert_eq!(status, 0, "{said}");
+    let snapshots: Vec<String> = (std::fs::read_dir(dir.path()).unwrap())
+        .map(|entry| entry.unwrap().path().to_str().unwrap().to_owned())
+        .filter(|path| path.ends_with(".ut") && *path != flight)
+        .collect();
+    let [snapshot] = snapshots.as_slice() else {
+        panic!("{snapshots:?}: {said}");
+    };
+    let found = text(&["stacks", snapshot, "stuck"]);
+    assert!(found.lines().any(|line| line.ends_with(" hot")), "{found}");
+}
+
+#[test]
 fn a_trace_without_samples_says_how_to_get_them() {
     let dir = tempfile::tempdir().unwrap();
     let name = dir.path().join("t.ut").to_str().unwrap().to_owned();

@@ -88,6 +88,20 @@ pub struct SlowCall {
     pub stolen_up_to_ns: Option<f64>,
     /// What the excess consists of, the largest first.
     pub parts: Vec<Part>,
+    /// The stacks in which its thread was sampled, that with most time first (`record --stacks`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<CallStack>,
+}
+
+/// A stack in which the thread of a slow call was sampled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallStack {
+    /// Names of its functions, from the innermost on; of deep stacks the innermost ones.
+    pub functions: Vec<String>,
+    /// Samples on a CPU.
+    pub on_cpu: u64,
+    /// Time waited in it, ns.
+    pub waited_ns: f64,
 }
 
 /// A part of the time of a call, or of its excess over that of the typical one.

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use undertick_document::explanation::{ExplainedPath, Explanation, Part, PartCause, SlowCall};
+use undertick_document::explanation::{
+    CallStack, ExplainedPath, Explanation, Part, PartCause, SlowCall,
+};
 use undertick_document::figures;
 
 use crate::states;
-use crate::text::{clean, shorten};
+use crate::text::{clean, shorten, shorten_end};
 
 /// Minimum share of an excess for which a part is shown.
 pub(crate) const WORTH: f64 = 0.05;
@@ -19,6 +21,8 @@ const MOST_TOGETHER: usize = 8;
 const MOST_PATHS: usize = 16;
 /// Columns of a name.
 const NAME_COLUMNS: usize = 40;
+/// Columns before what a call's stack is said in.
+const STACK_AT: usize = 25;
 
 /// The paths with the excess of their slowest calls, a line each.
 #[must_use]
@@ -158,6 +162,10 @@ pub fn path(explanation: &Explanation, of: &ExplainedPath, columns: usize) -> St
     );
     for call in &of.slowest {
         let _ = writeln!(text, "{}", fitting(|most| one(call, most), columns));
+        if let Some(stack) = call.stacks.first() {
+            let line = format!("{:STACK_AT$}{}", "", stack_text(stack));
+            let _ = writeln!(text, "{}", shorten_end(&line, columns));
+        }
     }
     text.push('\n');
     for remark in remarks(explanation, &of.slowest) {
@@ -198,6 +206,21 @@ fn one(call: &SlowCall, most: usize) -> String {
         call.start_ns / 1e9,
         figures::duration(call.took_ns),
     )
+}
+
+/// Where a call was sampled, in words.
+pub(crate) fn stack_text(stack: &CallStack) -> String {
+    let functions: Vec<String> = stack.functions.iter().map(|name| clean(name)).collect();
+    let mut samples = Vec::new();
+    match stack.on_cpu {
+        0 => {}
+        1 => samples.push("1 sample".to_owned()),
+        n => samples.push(format!("{} samples", figures::count(n))),
+    }
+    if stack.waited_ns > 0.0 {
+        samples.push(format!("waited {}", figures::duration(stack.waited_ns)));
+    }
+    format!("{} in {}", samples.join(", "), functions.join(" < "))
 }
 
 /// What the reader must know of these calls.

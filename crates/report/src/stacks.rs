@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use undertick_document::{FunctionShare, PathStacks, Report, Stacks, figures};
 
-use crate::text::{clean, columns, shorten};
+use crate::text::{clean, columns, shorten, shorten_end};
 
 /// Most paths in the table.
 const MOST_PATHS: usize = 20;
@@ -220,21 +220,6 @@ fn waited_text(ns: f64) -> String {
         true => figures::duration(ns),
         false => "-".to_owned(),
     }
-}
-
-/// The beginning of a line that is too long.
-fn shorten_end(line: &str, width: usize) -> String {
-    if columns(line) <= width {
-        return line.to_owned();
-    }
-    let mut short = String::new();
-    for c in line.chars() {
-        if columns(&short) + 2 > width {
-            break;
-        }
-        short.push(c);
-    }
-    short + "…"
 }
 
 /// A node and those that called it, the innermost first.

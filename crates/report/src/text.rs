@@ -30,6 +30,21 @@ pub(crate) fn shorten(text: &str, room: usize) -> String {
     }
 }
 
+/// The beginning of a line that is too long.
+pub(crate) fn shorten_end(line: &str, width: usize) -> String {
+    if columns(line) <= width {
+        return line.to_owned();
+    }
+    let mut short = String::new();
+    for c in line.chars() {
+        if columns(&short) + 2 > width {
+            break;
+        }
+        short.push(c);
+    }
+    short + "…"
+}
+
 /// The first characters, as many as fit in `room` columns.
 fn prefix(characters: impl Iterator<Item = char>, room: usize) -> String {
     let mut taken = String::new();

@@ -62,6 +62,7 @@ fn explanation() -> Explanation {
                 unexplained.clone(),
             ],
             slowest: vec![SlowCall {
+                stacks: Vec::new(),
                 start_ns: 413_210_000.0,
                 took_ns: 1_001_200.0,
                 excess_ns: 1_000_000.0,

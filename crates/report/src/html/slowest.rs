@@ -6,7 +6,7 @@ use undertick_document::explanation::{ExplainedPath, Explanation, PartCause, Slo
 use undertick_document::figures;
 
 use crate::escape::Text;
-use crate::explanation::{listed, name, shares, stolen};
+use crate::explanation::{listed, name, shares, stack_text, stolen};
 use crate::table::html::{self, with_micro};
 use crate::table::{Cell, Columns};
 
@@ -129,6 +129,7 @@ fn columns<'a>() -> Columns<'a, &'a SlowCall> {
 fn lines(call: &SlowCall) -> Vec<String> {
     let parts = listed(&call.parts, call.excess_ns, MOST_PARTS);
     (parts.into_iter().chain(stolen(call)))
+        .chain(call.stacks.first().map(stack_text))
         .map(|line| with_micro(&line))
         .collect()
 }

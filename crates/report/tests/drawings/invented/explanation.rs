@@ -1,7 +1,7 @@
 //! Slow calls and what explains them.
 
 use undertick_document::explanation::{
-    ExplainedPath, Explanation, Part, PartCause, SCHEMA_VERSION, SlowCall, TypicalCall,
+    CallStack, ExplainedPath, Explanation, Part, PartCause, SCHEMA_VERSION, SlowCall, TypicalCall,
 };
 
 fn part(cause: PartCause, of: Option<&str>, ns: f64) -> Part {
@@ -26,6 +26,13 @@ pub fn explanation() -> Explanation {
         200_000.0,
     );
     let call = |start_ns: f64, excess_ns: f64, parts: Vec<Part>| SlowCall {
+        stacks: vec![CallStack {
+            functions: ["memcpy", "copy<std::string>", "main"]
+                .map(str::to_owned)
+                .to_vec(),
+            on_cpu: 3,
+            waited_ns: 0.0,
+        }],
         start_ns,
         took_ns: excess_ns + 1_200.0,
         excess_ns,
@@ -54,6 +61,13 @@ pub fn explanation() -> Explanation {
             slowest: vec![
                 call(413_210_000.0, 1_000_000.0, vec![waited, unexplained]),
                 SlowCall {
+                    stacks: vec![CallStack {
+                        functions: ["memcpy", "copy<std::string>", "main"]
+                            .map(str::to_owned)
+                            .to_vec(),
+                        on_cpu: 3,
+                        waited_ns: 0.0,
+                    }],
                     thread: None,
                     cpu: None,
                     stolen_up_to_ns: Some(50_000.0),
