@@ -25,7 +25,7 @@ use crate::rules::rules;
 use crate::sampled;
 use crate::shard::{RingAccount, ShardResult, Worker};
 use crate::span_rows::SpanRows;
-use crate::stacks::Join;
+use crate::stack_samples::Join;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};

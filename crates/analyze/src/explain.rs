@@ -29,7 +29,7 @@ use undertick_format::stacks::StackTable;
 use crate::error::Failed;
 use crate::options::Options;
 use crate::parallel::{available_cpus, watch};
-use crate::stacks::{CallStacks, Samples};
+use crate::stack_samples::{CallStacks, Samples};
 use crate::states::facts::{self, About, Facts};
 use crate::watch::running::Running;
 use crate::watch::{Call, Wanted};

@@ -75,6 +75,7 @@ mod slices;
 mod span_rows;
 pub mod spans;
 mod spool;
+mod stack_samples;
 mod stacks;
 mod states;
 pub mod statistics;

@@ -19,7 +19,7 @@ use crate::evidence::Evidence;
 use crate::options::Options;
 use crate::raw;
 use crate::shard::{ShardResult, Worker};
-use crate::stacks::{FoundSpans, Join, Samples};
+use crate::stack_samples::{FoundSpans, Join, Samples};
 use crate::watch::{Wanted, Watched};
 
 /// Batches read ahead of their analysis, where CPUs are free.

@@ -46,6 +46,11 @@ impl Path {
     }
 }
 
+/// A path by the names of its spans, from the outermost on.
+pub(crate) type Names = Vec<String>;
+/// The role of a path's threads, if there are several, and the names of its spans.
+pub(crate) type WithRole = (Option<String>, Names);
+
 /// What is known of the spans of one node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Figures {

@@ -9,8 +9,8 @@ use undertick_document::Report;
 
 use crate::evidence::SampleCauses;
 use crate::sample::Sample;
-use crate::stacks::{FoundSpans, Join, Waiting};
-use crate::tree::Path;
+use crate::stack_samples::{FoundSpans, Join, Waiting};
+use crate::tree::{Names, Path, WithRole};
 use detail::{Detail, Inside, Slowest};
 
 /// Most calls of a path that are looked at, and half of them the fewest where there were more.
@@ -21,11 +21,6 @@ pub(crate) const MOST_INSIDE: u32 = 128;
 const NUMBERS: usize = 3;
 /// Most open spans that are watched in a thread; deeper ones are not.
 const MOST_OPEN: usize = 1024;
-
-/// A path by the names of its spans, from the outermost on.
-pub(crate) type Names = Vec<String>;
-/// The role of a path's threads, if there are several, and the names of its spans.
-pub(crate) type WithRole = (Option<String>, Names);
 
 /// What is known of an open span beside its begin.
 #[derive(Clone, Debug)]

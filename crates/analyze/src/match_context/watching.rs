@@ -3,10 +3,10 @@
 use super::MatchContext;
 use crate::evidence::SampleCauses;
 use crate::sample::Sample;
-use crate::stacks::Waiting;
+use crate::stack_samples::Waiting;
 use crate::tally::Dropping;
-use crate::tree::Path;
-use crate::watch::{Begun, Ended, WithRole};
+use crate::tree::{Path, WithRole};
+use crate::watch::{Begun, Ended};
 
 impl MatchContext {
     /// A span of this ring ends that is perhaps looked at.
