@@ -30,8 +30,13 @@ function barsOf(stacks: Stacks): Bar[] {
   for (const of of stacks.paths) {
     const name = (of.still_open ?? []).length > 0 ? `${of.still_open?.join("/")} (still open)` : "outside of spans";
     const span = of.path ?? add(name, null, null, [0, 0]);
-    addFunctions(stacks, of, span, add);
+    addFunctions(stacks, of, span, add, (bar, more) => {
+      const own = bars[bar]?.own ?? [0, 0];
+      own[0] += more[0];
+      own[1] += more[1];
+    });
   }
+  for (const bar of bars) bar.all = [...bar.own];
   for (let at = bars.length - 1; at >= 0; at--) {
     const bar = bars[at];
     const above = bar === undefined || bar.parent === null ? undefined : bars[bar.parent];
@@ -47,6 +52,7 @@ function addFunctions(
   of: PathStacks,
   span: number,
   add: (name: string, parent: number, file: string, own: [number, number]) => number,
+  addOwn: (bar: number, more: [number, number]) => void,
 ): void {
   const all = of.nodes.map((node): [number, number] => [node.on_cpu, node.waited_ns]);
   for (let at = of.nodes.length - 1; at >= 0; at--) {
@@ -62,6 +68,8 @@ function addFunctions(
     whole[0] += on_cpu;
     whole[1] += waited_ns;
   }
+  // Samples without a function, and those in functions that the document leaves out.
+  addOwn(span, [Math.max(0, of.on_cpu - whole[0]), Math.max(0, of.waited_ns - whole[1])]);
   const covers = ([onCpu, waited]: [number, number]): boolean => onCpu >= ALL * whole[0] && waited >= ALL * whole[1];
   const below = new Map<number, number>();
   of.nodes.forEach(({ caller }, at) => {
@@ -72,6 +80,7 @@ function addFunctions(
     const parent = node.caller === undefined ? span : (places[node.caller] ?? span);
     if (below.has(at)) {
       places.push(span);
+      addOwn(span, [node.on_cpu, node.waited_ns]);
       return;
     }
     const { name, file } = stacks.functions[node.function] ?? { name: "?", file: "" };
@@ -83,6 +92,7 @@ type Widths = "on_cpu" | "waited";
 
 function ofStacks(stacks: Stacks, widths: () => Widths): Tree {
   const paths = barsOf(stacks);
+  const spans = (report.paths ?? []).length;
   const hues = new Map<string, number>();
   for (const { name } of paths) if (!hues.has(name)) hues.set(name, hue(hues.size));
   const outermost = paths.filter(({ parent }) => parent === null);
@@ -100,9 +110,9 @@ function ofStacks(stacks: Stacks, widths: () => Widths): Tree {
       const path = paths[at];
       if (path === undefined) return "";
       const parts = [
-        path.file === null ? "span" : path.file === "" ? "code made by the program" : path.file,
+        path.file === null ? (at < spans ? "span" : "samples in no path of the report") : path.file === "" ? "code made by the program" : path.file,
         `${count(path.all[0])} samples on a CPU (${perCent(path.all[0] / Math.max(1, whole))} of all)`,
-        `${count(path.own[0])} by itself`,
+        `self ${count(path.own[0])}`,
       ];
       if (path.all[1] > 0) parts.push(`waited ${duration(path.all[1])}`);
       return parts.join(", ");

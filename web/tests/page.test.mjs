@@ -415,10 +415,9 @@ test_("what is under the pointer is said with its figures, and names are found",
 const samplesOf = ({ paths, stacks }) => {
   const of = paths.map(() => 0);
   const others = [];
-  for (const { path, nodes } of stacks.paths) {
-    const sum = nodes.reduce((all, node) => all + node.on_cpu, 0);
-    if (path === undefined) others.push(sum);
-    else for (let at = path; at !== null && at !== undefined; at = paths[at].parent) of[at] += sum;
+  for (const { path, on_cpu } of stacks.paths) {
+    if (path === undefined) others.push(on_cpu);
+    else for (let at = path; at !== null && at !== undefined; at = paths[at].parent) of[at] += on_cpu;
   }
   return { of, others };
 };

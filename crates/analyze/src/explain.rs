@@ -95,7 +95,9 @@ pub fn explain(
     running.settle();
     let sampling = kernel.and_then(|kernel| kernel.stacks.as_ref());
     let stacks = match sampling {
-        Some(_) => StackTable::read(trace.dir())?.map(|table| CallStacks::new(samples, table)),
+        // Without them the calls are explained as those of other traces.
+        Some(_) => (StackTable::read(trace.dir()).ok().flatten())
+            .map(|table| CallStacks::new(samples, table)),
         None => None,
     };
     let slow = found.take_slowest();
@@ -210,7 +212,7 @@ impl Explaining<'_> {
                     stolen_up_to_ns: stolen,
                     parts,
                     stacks: (self.stacks.as_ref()).map_or_else(Vec::new, |stacks| {
-                        stacks.of(tid, (call.start, detail.end), self.every_ns)
+                        stacks.during(tid, (call.start, detail.end), self.every_ns)
                     }),
                 })
             })

@@ -54,7 +54,12 @@ impl CallStacks {
 
     /// Those of a thread between two times, that with most time first; `every_ns` is the time that a
     /// sample on a CPU stands for.
-    pub(crate) fn of(&self, tid: i32, (start, end): (i64, i64), every_ns: f64) -> Vec<CallStack> {
+    pub(crate) fn during(
+        &self,
+        tid: i32,
+        (start, end): (i64, i64),
+        every_ns: f64,
+    ) -> Vec<CallStack> {
         let samples = self.by.get(&tid).map_or(&[][..], Vec::as_slice);
         let from = samples.partition_point(|of| of.0 < start);
         let mut taken: BTreeMap<i64, Taken> = BTreeMap::new();
@@ -191,7 +196,8 @@ impl Samples {
 
     /// All rows have come: threads that wait do so until the last one. Returns the samples by thread.
     pub(crate) fn settle(&mut self) -> Arc<ByThread> {
-        for tid in self.off.keys().copied().collect::<Vec<i32>>() {
+        // Without a sample it may be a thread that has ended.
+        for tid in self.left.keys().copied().collect::<Vec<i32>>() {
             self.comes_back(tid, self.last);
         }
         let mut by: ByThread = HashMap::new();
@@ -244,9 +250,11 @@ impl Join {
         path: Path,
         (start, end): (i64, i64),
     ) {
-        let Some(samples) = self.samples.get(&tid) else {
+        // Samples in a span without a node belong to the one around it.
+        let Some(samples) = self.samples.get(&tid).filter(|_| path.has_node()) else {
             return;
         };
+        let path = path.without_recursion();
         while let Some(&sample) = samples.get(waiting.seen).filter(|sample| sample.0 <= end) {
             waiting.samples.push(sample);
             waiting.seen += 1;

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use undertick_document::{PathStacks, Report, StackFunction, StackNode, Stacks};
+use undertick_document::{PathStacks, Report, StackFunction, StackNode, Stacks, Warning};
 use undertick_format::read::Trace;
 use undertick_format::stacks::{StackTable, WHOLE};
 
@@ -41,12 +41,31 @@ pub fn add_stacks(
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), Failed> {
     let sampling = (trace.manifest.kernel.as_ref()).and_then(|kernel| kernel.stacks.as_ref());
-    let (Some(sampling), Some(table)) = (sampling, StackTable::read(trace.dir())?) else {
+    let Some(sampling) = sampling else {
         return Ok(());
+    };
+    let cannot = |why: String| Warning {
+        code: "stacks".to_owned(),
+        text: format!("the functions of its stack samples are not in this report: {why}"),
+    };
+    if options.table.is_some() {
+        let why = "the intervals are those of a table; report without it".to_owned();
+        report.warnings.push(cannot(why));
+        return Ok(());
+    }
+    let table = match StackTable::read(trace.dir()) {
+        Ok(Some(table)) => table,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            report.warnings.push(cannot(error.to_string()));
+            return Ok(());
+        }
     };
     let mut samples = Samples::new(trace.manifest.clock.ns_per_tick());
     let found = join(trace, options, &mut samples, available_cpus(), progress)?;
     let Some(found) = found else {
+        let why = "these options need the trace read twice; leave out --cull and --compensate";
+        report.warnings.push(cannot(why.to_owned()));
         return Ok(());
     };
     let mut stacks = Stacks {
@@ -58,7 +77,7 @@ pub fn add_stacks(
     };
     let mut by_path: BTreeMap<Around, HashMap<i64, Taken>> = BTreeMap::new();
     let paths = Paths::new(report);
-    let mut cut = 0;
+    let mut incomplete = 0;
     let around = spans(&found, &paths, samples.all.len());
     for (sample, around) in samples.all.iter().zip(around) {
         let counts = sample.on_cpu() || sample.waited > 0;
@@ -66,7 +85,7 @@ pub fn add_stacks(
             continue;
         }
         let (_, root) = table.stack(sample.node);
-        cut += u64::from(root != WHOLE);
+        incomplete += u64::from(root != WHOLE);
         by_path
             .entry(around)
             .or_default()
@@ -80,7 +99,7 @@ pub fn add_stacks(
         0 => 1.0,
         waited => samples.known as f64 / waited as f64,
     };
-    stacks.cut = cut as f64 / (stacks.on_cpu + stacks.waits).max(1) as f64;
+    stacks.incomplete = incomplete as f64 / (stacks.on_cpu + stacks.waits).max(1) as f64;
     stacks.functions = (table.functions.iter())
         .map(|(name, file)| StackFunction {
             name: name.clone(),
@@ -194,8 +213,8 @@ fn of_path(
             None => found.left_out += taken.on_cpu,
         }
     }
-    let least = (found.on_cpu as f64 * WORTH, found.waited_ns * WORTH);
-    leave_out(&mut found, least);
+    let min = (found.on_cpu as f64 * WORTH, found.waited_ns * WORTH);
+    leave_out(&mut found, min);
     found
 }
 
@@ -230,11 +249,11 @@ fn bound(stacks: &mut Stacks) {
     while stacks.paths.iter().map(|of| of.nodes.len()).sum::<usize>() > MOST_NODES {
         share *= 2.0;
         let waited_ns: f64 = stacks.paths.iter().map(|of| of.waited_ns).sum();
-        let least = (
+        let min = (
             stacks.on_cpu as f64 * share / 100.0,
             waited_ns * share / 100.0,
         );
-        (stacks.paths.iter_mut()).for_each(|of| leave_out(of, least));
+        (stacks.paths.iter_mut()).for_each(|of| leave_out(of, min));
     }
 }
 

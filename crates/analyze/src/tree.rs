@@ -40,6 +40,16 @@ impl Path {
         self.0 & 0xffff
     }
 
+    /// The path of which this is an alias, or itself.
+    pub(crate) fn without_recursion(self) -> Self {
+        Self::new(self.around(), self.around())
+    }
+
+    /// Whether there is a node for it.
+    pub(crate) fn has_node(self) -> bool {
+        self != Self::NOWHERE && self != Self::ROOT
+    }
+
     /// The node that the spans inside have around them.
     fn around(self) -> u32 {
         self.0 >> 16

@@ -27,7 +27,7 @@ pub enum Command {
     Live(crate::live::Live),
     Report(Report),
     Explain(crate::explain::Explain),
-    Stacks(crate::stacks::StacksOf),
+    Stacks(crate::stacks::StacksArguments),
     Export(Export),
     Import(crate::import::Import),
     Sync(crate::sync::Sync),

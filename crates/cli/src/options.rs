@@ -260,10 +260,11 @@ pub struct Recording {
     /// Which kernel events to add: switches, interrupts, faults, steal
     #[arg(long, value_enum, default_value = "auto")]
     pub kernel: Kernel,
-    /// Sample the program's threads with their stacks each EVERY of their time on a CPU, and when they
-    /// wait, e.g. 1ms: which functions the time of each span goes to. Needs perf; without
-    /// CAP_PERFMON or perf_event_paranoid 1, there are no samples in the kernel and of waiting threads
-    #[arg(long, value_name = "EVERY", value_parser = sizes::parse_time)]
+    /// Sample the stack of each thread after every EVERY on a CPU (at least 100us, usually 1ms), and
+    /// when it begins to wait: `undertick stacks` then shows which functions the time of each span
+    /// went to. Needs perf. Without CAP_PERFMON or perf_event_paranoid at 1 or lower, system calls and
+    /// waits are not sampled
+    #[arg(long, value_name = "EVERY", conflicts_with = "card", value_parser = sizes::parse_time)]
     pub stacks: Option<Duration>,
     /// Store the events as Parquet, whatever their number. Otherwise a recording of 16 MiB of raw
     /// blocks or more (about 3 to 6 million events) stays as raw blocks, and its trace is complete

@@ -222,7 +222,8 @@ fn check_stacks(every: Option<Duration>, kernel: KernelWanted) -> Result<(), Fai
     }
     if every < MIN_EVERY {
         return Err(Failure::usage(format!(
-            "--stacks: at most one sample in {MIN_EVERY:?}; 1ms costs a program little"
+            "--stacks: the interval must be at least {} us; 1ms is usual",
+            MIN_EVERY.as_micros()
         )));
     }
     Ok(())

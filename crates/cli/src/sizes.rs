@@ -39,6 +39,7 @@ pub fn parse_moment(text: &str) -> Result<Duration, String> {
     let digits = text.len() - text.trim_start_matches(is_number).len();
     let (number, unit) = text.split_at(digits);
     let seconds = match unit.trim().to_ascii_lowercase().as_str() {
+        "us" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
         "m" | "min" => 60.0,

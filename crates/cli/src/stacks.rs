@@ -21,12 +21,13 @@ use crate::{Failure, output};
     undertick stacks run.ut --folded > run.folded   (for flamegraph.pl, inferno and speedscope)\n  \
     undertick report run.ut --html run.html   (a flame graph of each path)"
 )]
-pub struct StacksOf {
+pub struct StacksArguments {
     /// Trace directory, as made by `undertick record --stacks`
     #[arg(value_name = "NAME.ut")]
     pub trace: PathBuf,
-    /// Names of spans from the outermost on, with / between them, or the last name alone if it is
-    /// unambiguous: the functions in that span and in those inside it [default: a table of all paths]
+    /// Names of spans from the outermost on (after the threads' role, if the table has roles), with /
+    /// between them, or the last name alone if it is unambiguous: the functions in that span and in
+    /// those inside it; or "outside of spans" [default: a table of all paths]
     #[arg(value_name = "PATH", conflicts_with = "folded")]
     pub path: Option<String>,
     /// Each stack as a line of names with ; between them, from the outermost span to the innermost
@@ -41,7 +42,7 @@ pub struct StacksOf {
     pub json: bool,
 }
 
-pub fn run(arguments: &StacksOf) -> Result<u8, Failure> {
+pub fn run(arguments: &StacksArguments) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result = found(arguments, &mut progress);
     progress.done();
@@ -83,6 +84,9 @@ pub fn run(arguments: &StacksOf) -> Result<u8, Failure> {
 
 /// The path that is asked for, and its samples.
 fn wanted(report: &Report, found: &Stacks, path: &str) -> Result<(String, PathStacks), Failure> {
+    if path == stacks::OUTSIDE {
+        return Ok((path.to_owned(), found.inside(report, None)));
+    }
     match crate::explain::wanted(report, path) {
         Ok(at) => Ok((report.path_name(at), found.inside(report, Some(at)))),
         Err(why) => match found.still_open(path) {
@@ -93,12 +97,15 @@ fn wanted(report: &Report, found: &Stacks, path: &str) -> Result<(String, PathSt
 }
 
 /// The report of the trace, and its samples.
-fn found(arguments: &StacksOf, progress: &mut Progress) -> Result<(Report, Stacks), Failure> {
+fn found(
+    arguments: &StacksArguments,
+    progress: &mut Progress,
+) -> Result<(Report, Stacks), Failure> {
     let trace = Trace::open(&arguments.trace)?;
     let options = Options::default();
     if !has_samples(&trace) {
         return Err(Failure::usage(format!(
-            "{}: its threads were not sampled; record it with --stacks 1ms",
+            "{}: its threads were not sampled (record it with --stacks 1ms), or it was merged (give the trace of one host)",
             arguments.trace.display()
         )));
     }
@@ -109,9 +116,17 @@ fn found(arguments: &StacksOf, progress: &mut Progress) -> Result<(Report, Stack
         progress.share("joining samples", share);
     })?;
     let found = report.stacks.take();
+    let why = report
+        .warnings
+        .iter()
+        .find(|warning| warning.code == "stacks");
+    if let Some(why) = why.filter(|_| found.is_none()) {
+        return Err(Failure::machine(&why.text));
+    }
     found.map(|found| (report, found)).ok_or_else(|| {
         Failure::machine(format!(
-            "{}: the file of its stacks is missing",
+            "{}: it has no stacks.json: no thread was sampled, or the file was removed; record it again \
+             with --stacks 1ms",
             arguments.trace.display()
         ))
     })

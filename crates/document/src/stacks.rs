@@ -5,10 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Report;
 
+/// Most nodes of a document, and functions of a stack: the analysis makes fewer.
+const MOST_NODES: usize = 1 << 15;
+const MOST_DEPTH: usize = 1 << 10;
+
 /// Samples of the program's threads, by the spans and functions that they were in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stacks {
-    /// Time on a CPU between two samples, ns.
+    /// CPU time between two samples, ns.
     pub every_ns: u64,
     /// Whether threads were sampled while they ran in the kernel. Otherwise a share of the samples is one
     /// of the time in the program's own code.
@@ -25,11 +29,13 @@ pub struct Stacks {
     /// Share of the time that threads waited of which the stack is known: frequent waits are not all
     /// sampled.
     pub waits_known: f64,
-    /// Share of all samples whose stack lacks its outer frames, or all frames.
-    pub cut: f64,
+    /// Share of all samples whose stack is incomplete: outer functions are missing, or no function is
+    /// known.
+    pub incomplete: f64,
     /// Functions that occur, in no order.
     pub functions: Vec<StackFunction>,
-    /// The samples by path, in the order of [`Report::paths`]; those outside of all spans come last.
+    /// The samples by path, in the order of [`Report::paths`]. Paths that are not in it because they were
+    /// still open come after them, and samples outside of all spans last.
     pub paths: Vec<PathStacks>,
 }
 
@@ -56,13 +62,14 @@ pub struct PathStacks {
     pub still_open: Vec<String>,
     /// Samples on a CPU.
     pub on_cpu: u64,
-    /// Samples of threads that began to wait, and how long they waited together, ns.
+    /// Samples of threads that began to wait.
     pub waits: u64,
-    /// See there.
+    /// Time that these threads waited, ns: until they were on a CPU again.
     pub waited_ns: f64,
     /// Functions by who called them: each comes after its caller.
     pub nodes: Vec<StackNode>,
-    /// Samples on a CPU in functions that are left out here, because few were in them.
+    /// Samples on a CPU that are in no node: those without any function, and those in functions with less
+    /// than 0.1 % of the path's samples, or with more if the report had over 16 384 nodes otherwise.
     #[serde(default)]
     pub left_out: u64,
 }
@@ -156,7 +163,7 @@ impl Stacks {
     /// Takes out what cannot be true, or refers to nothing; returns whether anything is left.
     pub(crate) fn is_possible(&mut self, paths: usize) -> bool {
         let functions = self.functions.len();
-        for share in [&mut self.cut, &mut self.waits_known] {
+        for share in [&mut self.incomplete, &mut self.waits_known] {
             if !(0.0..=1.0).contains(share) {
                 *share = 0.0;
             }
@@ -169,22 +176,37 @@ impl Stacks {
                     && is_time(node.waited_ns)
             };
             of.path.is_none_or(|path| (path as usize) < paths)
+                && of.depth() <= MOST_DEPTH
                 && is_time(of.waited_ns)
                 && of.nodes.iter().enumerate().all(is_node)
                 && sum(of.nodes.iter().map(|node| node.on_cpu).chain([of.left_out]))
                     .is_some_and(|known| known <= of.on_cpu)
         });
-        sum(self.paths.iter().map(|of| of.on_cpu)).is_some_and(|known| known <= self.on_cpu)
+        let is_part = |known: Option<u64>, of: u64| known.is_some_and(|known| known <= of);
+        let nodes: usize = self.paths.iter().map(|of| of.nodes.len()).sum();
+        is_part(sum(self.paths.iter().map(|of| of.on_cpu)), self.on_cpu)
+            && is_part(sum(self.paths.iter().map(|of| of.waits)), self.waits)
             && self.every_ns > 0
+            && nodes <= MOST_NODES
     }
 }
 
-/// The sum, if it can be told.
+/// The sum; `None` on overflow.
 fn sum(mut counts: impl Iterator<Item = u64>) -> Option<u64> {
     counts.try_fold(0, u64::checked_add)
 }
 
 impl PathStacks {
+    /// Number of functions of the deepest stack; nodes must be in order.
+    fn depth(&self) -> usize {
+        let mut depths: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let caller = node.caller.and_then(|at| depths.get(at as usize));
+            depths.push(caller.map_or(1, |depth| depth + 1));
+        }
+        depths.into_iter().max().unwrap_or(0)
+    }
+
     /// Adds those of another path.
     fn add(&mut self, other: &Self) {
         self.on_cpu += other.on_cpu;
@@ -232,8 +254,8 @@ impl PathStacks {
         all
     }
 
-    /// The samples by function, most samples of its own first. What a function calls through itself
-    /// counts once.
+    /// The samples by function, most samples of the function itself first. What a function calls through
+    /// itself counts once.
     #[must_use]
     pub fn by_function(&self) -> Vec<FunctionShare> {
         let mut by: std::collections::BTreeMap<u32, FunctionShare> =

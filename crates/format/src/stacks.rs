@@ -51,7 +51,7 @@ impl StackTable {
             true => Ok(Some(table)),
             false => Err(TraceError::damaged(
                 &path,
-                "a stack refers to what is not there",
+                "a node refers to a caller or a function that does not exist",
             )),
         }
     }

@@ -237,6 +237,11 @@ fn warnings(input: &Input<'_>, alignment: &Alignment) -> Vec<String> {
                  only the report of its own trace says",
             ));
         }
+        if (manifest.kernel.as_ref()).is_some_and(|kernel| kernel.stacks.is_some()) {
+            out.push(about(
+                "its stack samples are not merged: undertick stacks with its own trace has them",
+            ));
+        }
         let Some(map) = &alignment.maps[host] else {
             continue;
         };

@@ -15,7 +15,7 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use parquet::errors::ParquetError;
 use undertick_format::TraceError;
-use undertick_format::files::{EVENTS_FILE, KERNEL_FILE, MANIFEST_FILE, RAW_FILE};
+use undertick_format::files::{EVENTS_FILE, KERNEL_FILE, MANIFEST_FILE, RAW_FILE, STACKS_FILE};
 use undertick_format::manifest::{Manifest, Part, State};
 use undertick_format::raw_order::RawGroups;
 use undertick_format::read::Trace;
@@ -25,6 +25,7 @@ use crate::accounts::ACCOUNTS_FILE;
 use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::kernel::finalize::NEW_KERNEL_FILE;
 use crate::kernel::raw::RAW_KERNEL_FILE;
+use crate::kernel::sampling::{NEW_STACKS_FILE, RAW_STACKS_FILE};
 use crate::output::{checksum_in, set_manifest_aside, write_manifest};
 use crate::trace_dir::TraceDir;
 
@@ -478,6 +479,9 @@ pub fn remove_empty(trace: &Path) {
         NEW_EVENTS_FILE,
         KERNEL_FILE,
         NEW_KERNEL_FILE,
+        RAW_STACKS_FILE,
+        NEW_STACKS_FILE,
+        STACKS_FILE,
     ] {
         let _ = std::fs::remove_file(trace.join(file));
     }

@@ -297,12 +297,24 @@ impl RecordingLoop {
         if !of_before.is_some_and(|kernel| kernel.sources.iter().any(|source| source.used)) {
             return Ok(());
         }
+        crate::record::allow_many_files();
         kernel::raw::set_aside(&self.trace)?;
         let length = length_of(self.session.settings());
         let stacks = of_before.and_then(|kernel| kernel.stacks.as_ref());
         let every = stacks.map(|stacks| Duration::from_nanos(stacks.every_ns));
-        let (wanted, target) = ((kernel::Wanted::Auto, every), Target::Running(pid));
-        let watcher = Watcher::start(wanted, &self.trace, facts, None, target, length, None)?;
+        let target = Target::Running(pid);
+        let start = |every| {
+            let wanted = (kernel::Wanted::Auto, every);
+            Watcher::start(wanted, &self.trace, facts, None, target, length, None)
+        };
+        let watcher = match start(every) {
+            Err(error) if every.is_some() => {
+                let warning = format!("from the resumption on no stacks were sampled: {error}");
+                self.manifest.warnings.push(warning);
+                start(None)?
+            }
+            started => started?,
+        };
         if let Some((mut watcher, _)) = watcher {
             watcher.has_missed();
             self.kernel = Some(watcher.watch()?);

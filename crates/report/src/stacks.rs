@@ -16,11 +16,11 @@ const WORTH: f64 = 0.03;
 /// Columns of a path's name.
 const NAME_COLUMNS: usize = 36;
 /// Name of what is in no span.
-const OUTSIDE: &str = "outside of spans";
+pub const OUTSIDE: &str = "outside of spans";
 /// After the name of a path of which no call ended.
 const OPEN: &str = " (still open)";
 
-/// The confidence interval of a share of so many samples, if it has one.
+/// The confidence interval of the share that a number of samples is of another, if it has one.
 pub type ShareInterval<'a> = &'a dyn Fn(u64, u64) -> Option<[f64; 2]>;
 
 /// The paths with the functions that their own time went to, a line each.
@@ -34,7 +34,7 @@ pub fn paths(report: &Report, stacks: &Stacks, width: usize) -> String {
     let names = names.unwrap_or(0).max(4);
     let _ = writeln!(
         text,
-        "\n{:names$}  {:>9}  {:>6}  {:>8}  its own functions, by samples on a CPU",
+        "\n{:names$}  {:>9}  {:>6}  {:>8}  innermost functions, by samples on a CPU",
         "path", "samples", "of all", "waited"
     );
     for (name, of) in &of_paths {
@@ -50,7 +50,7 @@ pub fn paths(report: &Report, stacks: &Stacks, width: usize) -> String {
         let _ = writeln!(text, "{}", shorten_end(line.trim_end(), width));
     }
     if left_out > 0 {
-        let _ = writeln!(text, "{left_out} more in --json");
+        let _ = writeln!(text, "{left_out} more paths: see --json");
     }
     text
 }
@@ -64,20 +64,28 @@ pub fn path(
     interval: ShareInterval<'_>,
     width: usize,
 ) -> String {
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{}: {} samples on a CPU ({} of all), {} waits of {} together, in it and in the spans inside it.",
+    let mut text = summary(stacks, width);
+    let waits = match of.waits {
+        _ if !stacks.when_waiting => "waits were not sampled".to_owned(),
+        0 => "no waits".to_owned(),
+        1 => format!("1 wait of {}", waited_text(of.waited_ns)),
+        n => format!(
+            "{} waits, {} in total",
+            figures::count(n),
+            waited_text(of.waited_ns)
+        ),
+    };
+    let line = format!(
+        "{}, with the spans inside it: {} on a CPU ({} of all); {waits}.",
         clean(name),
-        figures::count(of.on_cpu),
+        counted(of.on_cpu),
         figures::per_cent(of.on_cpu as f64 / stacks.on_cpu.max(1) as f64),
-        figures::count(of.waits),
-        waited_text(of.waited_ns),
     );
+    let _ = writeln!(text, "\n{}", crate::text::wrap(&line, width, 0));
     let _ = writeln!(
         text,
         "\n{:>7}  {:>15}  {:>7}  {:>8}  function",
-        "own", "95 % interval", "all", "waited"
+        "self", "95 % CI of self", "total", "waited"
     );
     let by = of.by_function();
     let share = |n: u64| n as f64 / of.on_cpu.max(1) as f64;
@@ -101,7 +109,7 @@ pub fn path(
         let _ = writeln!(text, "{}", shorten_end(&line, width));
     }
     if left_out > 0 {
-        let _ = writeln!(text, "{left_out} more in --json");
+        let _ = writeln!(text, "{left_out} more functions: see --json");
     }
     for (what, value) in [("On a CPU", Value::OnCpu), ("Waiting", Value::Waited)] {
         if let Some(stack) = heaviest(stacks, of, value) {
@@ -144,32 +152,34 @@ pub fn folded(report: &Report, stacks: &Stacks, waiting: bool) -> String {
 /// What was sampled and what is missing, in sentences.
 pub(crate) fn summary(stacks: &Stacks, width: usize) -> String {
     let kernel = match stacks.in_kernel {
-        true => "its own code and system calls",
-        false => "its own code alone",
+        true => "program and system calls",
+        false => "program only",
     };
     let mut text = format!(
-        "{} samples of the program on a CPU ({kernel}), one each {} of a CPU's time",
-        figures::count(stacks.on_cpu),
+        "{} on a CPU ({kernel}), one per {} of CPU time.",
+        counted(stacks.on_cpu),
         figures::duration(stacks.every_ns as f64)
     );
     if stacks.when_waiting {
         let _ = write!(
             text,
-            "; {} waits, {} of the time that its threads waited",
-            figures::count(stacks.waits),
+            " {} were sampled; they cover {} of the time that threads waited.",
+            match stacks.waits {
+                1 => "1 wait".to_owned(),
+                n => format!("{} waits", figures::count(n)),
+            },
             figures::per_cent(stacks.waits_known)
         );
     }
-    text.push('.');
-    if stacks.cut > 0.001 {
+    if stacks.incomplete > 0.001 {
         let _ = write!(
             text,
-            " Of {} of the stacks outer functions are missing.",
-            figures::per_cent(stacks.cut)
+            " {} of the stacks are incomplete: outer functions are missing, or no function is known.",
+            figures::per_cent(stacks.incomplete)
         );
     }
     if !stacks.why.is_empty() {
-        let _ = write!(text, " Missing: {}.", clean(&stacks.why));
+        let _ = write!(text, " {}.", clean(&stacks.why));
     }
     crate::text::wrap(&text, width, 0) + "\n"
 }
@@ -187,6 +197,14 @@ pub(crate) fn by_time<'a>(report: &Report, stacks: &'a Stacks) -> Vec<(String, &
     let weight = |of: &PathStacks| time_ns(stacks, of.on_cpu, of.waited_ns);
     of_paths.sort_by(|(_, a), (_, b)| weight(b).total_cmp(&weight(a)));
     of_paths
+}
+
+/// A number of samples.
+fn counted(n: u64) -> String {
+    match n {
+        1 => "1 stack sample".to_owned(),
+        n => format!("{} stack samples", figures::count(n)),
+    }
 }
 
 /// The largest functions of a path, with their shares of its samples.

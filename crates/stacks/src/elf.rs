@@ -7,14 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use framehop::ExplicitModuleSectionInfo;
+use gimli::{
+    BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CieOrFde, DebugFrame, EhFrame,
+    NativeEndian, Operation, UnwindOffset, UnwindSection,
+};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
+
+type Slice<'a> = gimli::EndianSlice<'a, NativeEndian>;
 
 /// Contents of a section.
 pub(crate) type Bytes = Arc<[u8]>;
 
 /// Largest section that is read, bytes.
-const MOST_SECTION_BYTES: u64 = 1 << 30;
+const MOST_SECTION_BYTES: u64 = 256 << 20;
 /// Where separate files of symbols lie, by build id.
 const DEBUG_DIR: &str = "/usr/lib/debug/.build-id";
 
@@ -39,7 +45,7 @@ impl Unwinding {
     /// # Errors
     /// It cannot be read, or is no ELF file of 64 bits.
     pub(crate) fn read(file: File) -> io::Result<Self> {
-        Self::of(&ReadCache::new(file))
+        Self::parsed(&ReadCache::new(file))
     }
 
     /// Reads the image of a file.
@@ -47,10 +53,10 @@ impl Unwinding {
     /// # Errors
     /// It is no ELF file of 64 bits.
     pub(crate) fn of_image(image: &[u8]) -> io::Result<Self> {
-        Self::of(image)
+        Self::parsed(image)
     }
 
-    fn of<'data>(data: impl ReadRef<'data>) -> io::Result<Self> {
+    fn parsed<'data>(data: impl ReadRef<'data>) -> io::Result<Self> {
         let file = ElfFile64::<object::Endianness, _>::parse(data).map_err(io::Error::other)?;
         let range = |name: &str| {
             let section = file.section_by_name(name)?;
@@ -61,18 +67,20 @@ impl Unwinding {
             (section.size() <= MOST_SECTION_BYTES).then_some(())?;
             Some(section.data().ok()?.into())
         };
+        let eh_frame = bytes(".eh_frame").filter(|table| has_no_jumps(table, true));
+        let has_table = eh_frame.is_some();
+        let debug_frame =
+            bytes(".debug_frame").filter(|table| !has_table && has_no_jumps(table, false));
         Ok(Self {
             build_id: build_id(&file),
             sections: ExplicitModuleSectionInfo {
                 base_svma: 0,
                 text_svma: range(".text"),
-                text: bytes(".text"),
                 got_svma: range(".got"),
                 eh_frame_svma: range(".eh_frame"),
-                eh_frame: bytes(".eh_frame"),
-                eh_frame_hdr_svma: range(".eh_frame_hdr"),
-                eh_frame_hdr: bytes(".eh_frame_hdr"),
-                debug_frame: bytes(".debug_frame"),
+                eh_frame,
+                // Without .eh_frame_hdr: its entries may lead to what was not checked.
+                debug_frame,
                 ..ExplicitModuleSectionInfo::default()
             },
             segments: (file.segments())
@@ -86,6 +94,16 @@ impl Unwinding {
                 })
                 .collect(),
         })
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = &self.sections;
+        [&of.eh_frame, &of.debug_frame]
+            .into_iter()
+            .flatten()
+            .map(|section| section.len())
+            .sum()
     }
 
     pub(crate) fn sections(&self) -> ExplicitModuleSectionInfo<Bytes> {
@@ -112,6 +130,65 @@ impl Unwinding {
     }
 }
 
+/// Whether no expression of an unwind table jumps: one that does may never end. Compilers make none. What
+/// cannot be read is not evaluated either.
+fn has_no_jumps(table: &[u8], is_eh_frame: bool) -> bool {
+    fn check<'a, S: UnwindSection<Slice<'a>>>(section: &S) -> bool
+    where
+        S::Offset: UnwindOffset<usize>,
+    {
+        // Only expressions matter, so all bases may be 0.
+        let bases = (BaseAddresses::default().set_eh_frame(0))
+            .set_eh_frame_hdr(0)
+            .set_text(0)
+            .set_got(0);
+        let mut entries = section.entries(&bases);
+        while let Ok(Some(entry)) = entries.next() {
+            let is_plain = match &entry {
+                CieOrFde::Cie(cie) => {
+                    is_jump_free(cie.instructions(section, &bases), cie.encoding(), section)
+                }
+                CieOrFde::Fde(partial) => partial.parse(S::cie_from_offset).map_or(true, |fde| {
+                    let encoding = fde.cie().encoding();
+                    is_jump_free(fde.instructions(section, &bases), encoding, section)
+                }),
+            };
+            if !is_plain {
+                return false;
+            }
+        }
+        true
+    }
+    fn is_jump_free<'a, S: UnwindSection<Slice<'a>>>(
+        mut instructions: CallFrameInstructionIter<'_, Slice<'a>>,
+        encoding: gimli::Encoding,
+        section: &S,
+    ) -> bool {
+        while let Ok(Some(instruction)) = instructions.next() {
+            let (CallFrameInstruction::DefCfaExpression { expression }
+            | CallFrameInstruction::Expression { expression, .. }
+            | CallFrameInstruction::ValExpression { expression, .. }) = instruction
+            else {
+                continue;
+            };
+            let Ok(expression) = expression.get(section) else {
+                continue;
+            };
+            let mut operations = expression.operations(encoding);
+            while let Ok(Some(operation)) = operations.next() {
+                if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+    match is_eh_frame {
+        true => check(&EhFrame::new(table, NativeEndian)),
+        false => check(&DebugFrame::new(table, NativeEndian)),
+    }
+}
+
 fn build_id<'data>(file: &impl Object<'data>) -> Option<String> {
     let id = file.build_id().ok().flatten()?;
     let id = id.get(..id.len().min(64))?;
@@ -125,9 +202,19 @@ pub(crate) struct Symbol {
     pub(crate) symbol: String,
 }
 
-/// The functions of the file with this build id: of its separate file of symbols if there is one, and of
-/// the file itself. In order of their addresses, one for each.
-pub(crate) fn symbols(path: &Path, build_id: Option<&str>) -> Vec<Symbol> {
+/// The functions of the file with this build id that cover these addresses: of its separate file of symbols
+/// if there is one, and of the file itself. In order of their addresses, one for each.
+pub(crate) fn symbols(path: &Path, build_id: Option<&str>, addresses: &[u64]) -> Vec<Symbol> {
+    let all = all_symbols(path, build_id);
+    let mut wanted: Vec<Symbol> = (addresses.iter())
+        .filter_map(|&address| at(&all, address).cloned())
+        .collect();
+    wanted.sort_by_key(|symbol| symbol.addresses.start);
+    wanted.dedup();
+    wanted
+}
+
+fn all_symbols(path: &Path, build_id: Option<&str>) -> Vec<Symbol> {
     let mut all = Vec::new();
     for path in build_id
         .and_then(debug_file)
@@ -159,7 +246,11 @@ fn debug_file(build_id: &str) -> Option<PathBuf> {
 }
 
 fn symbols_of(path: &Path, wanted: Option<&str>) -> io::Result<Vec<(u8, Symbol)>> {
-    let data = ReadCache::new(crate::process::open(path)?);
+    let file = crate::process::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let data = ReadCache::new(file);
     let file = ElfFile64::<object::Endianness, _>::parse(&data).map_err(io::Error::other)?;
     if build_id(&file).as_deref() != wanted {
         return Err(io::Error::other("another file is there now"));
@@ -223,9 +314,45 @@ mod tests {
     fn functions_of_this_program_are_found_by_its_build_id_only() {
         let own = std::env::current_exe().expect("a path");
         let unwinding = Unwinding::read(File::open(&own).expect("open")).expect("an ELF file");
-        let found = symbols(&own, unwinding.build_id.as_deref());
+        let found = all_symbols(&own, unwinding.build_id.as_deref());
         assert!(found.len() > 100, "{}", found.len());
         assert!(found.is_sorted_by(|a, b| a.addresses.start < b.addresses.start));
-        assert!(symbols(&own, Some("00")).is_empty());
+        assert!(all_symbols(&own, Some("00")).is_empty());
+        let sized = found
+            .iter()
+            .find(|of| of.addresses.end > of.addresses.start + 1);
+        let addresses = &sized.expect("a function").addresses;
+        let wanted = symbols(
+            &own,
+            unwinding.build_id.as_deref(),
+            &[addresses.start + 1, addresses.start],
+        );
+        assert_eq!(wanted.len(), 1);
+        assert_eq!(&wanted[0].addresses, addresses);
+    }
+
+    /// An unwind table with one CIE whose CFA is an expression, as DWARF 5 describes it.
+    fn table(expression: &[u8]) -> Vec<u8> {
+        let mut cie: Vec<u8> = vec![0, 0, 0, 0, 1, 0, 1, 0x78, 16]; // id, version, augmentation, factors, register
+        cie.extend([0x0f, expression.len() as u8]); // DW_CFA_def_cfa_expression
+        cie.extend(expression);
+        cie.resize(cie.len().next_multiple_of(4), 0);
+        let mut table = (cie.len() as u32).to_ne_bytes().to_vec();
+        table.extend(cie);
+        table.extend([0; 4]);
+        table
+    }
+
+    #[test]
+    fn a_table_whose_expressions_jump_is_not_used() {
+        let plain = [0x77, 8, 0x06]; // DW_OP_breg7 8, DW_OP_deref
+        assert!(has_no_jumps(&table(&plain), true));
+        let skip = [0x2f, 0xfd, 0xff]; // DW_OP_skip -3
+        assert!(!has_no_jumps(&table(&skip), true));
+        let branch = [0x31, 0x28, 0xfc, 0xff]; // DW_OP_lit1, DW_OP_bra -4
+        assert!(!has_no_jumps(&table(&branch), true));
+        // Behind one that does not.
+        let both = [&table(&plain)[..table(&plain).len() - 4], &table(&skip)].concat();
+        assert!(!has_no_jumps(&both, true));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! **Question.** Which functions was a thread in when it was sampled?
 //!
-//! **Method.** [`Unwinders`] takes the registers and the upper end of the stack of a sample, and finds the
+//! **Method.** [`Unwinders`] takes the registers of a sample and the innermost bytes of its stack, and finds the
 //! frames by the unwind tables of the files that the process has mapped. Each stack becomes a number: a
 //! node of a tree of frames, of which [`Unwinders::new_lines`] describes what is new, as text that is valid
 //! when torn. When the recording has ended, [`Tree::read`] reads that text, and [`Tree::name`] gives each
@@ -11,8 +11,8 @@
 //! **Bounds.** At most [`MOST_NODES`] nodes, [`MOST_FRAMES`] frames of a stack, [`MOST_PROCESSES`] processes.
 //!
 //! **Caveats.** The copy of the stack has a limited size: frames beyond it are missing, and such a stack
-//! begins with [`Root::Cut`]. Functions that the compiler expanded inside others are not told apart from
-//! these. A process that ended before its sample was read has no frames.
+//! begins with [`Root::Cut`]. An inlined function is counted in its caller. A process that ended before its
+//! first sample was read has no frames.
 
 mod elf;
 mod maps;

@@ -3,20 +3,28 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+/// After the path of a file that was removed or replaced.
+const DELETED: &str = " (deleted)";
+
 /// A mapping with code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
     pub(crate) addresses: Range<u64>,
     /// Place of its first byte in the file.
     pub(crate) offset: u64,
-    pub(crate) of: Of,
+    pub(crate) backing: Backing,
 }
 
 /// What is mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum Backing {
     /// A file, by device and inode, at a path.
-    File { identity: (u64, u64), path: PathBuf },
+    File {
+        identity: (u64, u64),
+        path: PathBuf,
+        /// There is no file at its path now, or another one.
+        is_deleted: bool,
+    },
     /// The kernel's code for all programs.
     Vdso,
     /// Memory without a file: code made while the program runs.
@@ -43,18 +51,21 @@ fn line(line: &str) -> Option<Mapping> {
     if !permissions.contains('x') || addresses.is_empty() {
         return None;
     }
-    let of = match path {
-        "[vdso]" => Of::Vdso,
-        path if inode != 0 && path.starts_with('/') => Of::File {
+    let backing = match path {
+        // Nothing runs there that calls anything.
+        "[vsyscall]" => return None,
+        "[vdso]" => Backing::Vdso,
+        path if inode != 0 && path.starts_with('/') => Backing::File {
             identity: (device, inode),
-            path: path.trim_end_matches(" (deleted)").into(),
+            path: path.strip_suffix(DELETED).unwrap_or(path).into(),
+            is_deleted: path.ends_with(DELETED),
         },
-        _ => Of::Memory,
+        _ => Backing::Memory,
     };
     Some(Mapping {
         addresses,
         offset,
-        of,
+        backing,
     })
 }
 
@@ -75,21 +86,21 @@ nonsense
 ";
 
     #[test]
-    fn code_is_told_apart_by_where_it_is_from() {
+    fn code_is_distinguished_by_where_it_is_from() {
         let found = parse(MAPS);
-        let of: Vec<&Of> = found.iter().map(|mapping| &mapping.of).collect();
-        let file = |device: u64, inode: u64, path: &str| Of::File {
+        let of: Vec<&Backing> = found.iter().map(|mapping| &mapping.backing).collect();
+        let file = |device: u64, inode: u64, path: &str| Backing::File {
             identity: (device, inode),
             path: path.into(),
+            is_deleted: path.starts_with("/memfd"),
         };
         assert_eq!(
             of,
             [
                 &file(8 << 32 | 1, 1311, "/usr/bin/a program"),
-                &Of::Memory,
+                &Backing::Memory,
                 &file(1, 77, "/memfd:code"),
-                &Of::Vdso,
-                &Of::Memory,
+                &Backing::Vdso,
             ]
         );
         assert_eq!(found[0].addresses, 0x55d0_c6a0_2000..0x55d0_c6a0_7000);

@@ -1,6 +1,6 @@
 //! Gives frames their functions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -42,17 +42,24 @@ impl Tree {
             nodes: (0..3).map(|root| (root, None)).collect(),
             ..Named::default()
         };
-        let modules: Vec<Symbols> = self.modules.iter().map(Symbols::read).collect();
         let mut numbers: HashMap<Function, u32> = HashMap::new();
-        let functions: Vec<u32> = (self.frames.iter())
-            .map(|frame| {
-                let function = modules[frame.module as usize].function(frame.address);
-                *numbers.entry(function).or_insert_with_key(|function| {
+        let mut functions: Vec<u32> = vec![0; self.frames.len()];
+        // File by file: the symbols of all of them may not fit in memory.
+        let mut by_module: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (at, frame) in self.frames.iter().enumerate() {
+            by_module.entry(frame.module).or_default().push(at);
+        }
+        for (module, frames) in by_module {
+            let addresses: Vec<u64> = frames.iter().map(|&at| self.frames[at].address).collect();
+            let symbols = Symbols::read(&self.modules[module as usize], &addresses);
+            for at in frames {
+                let function = symbols.function(self.frames[at].address);
+                functions[at] = *numbers.entry(function).or_insert_with_key(|function| {
                     named.functions.push(function.clone());
                     named.functions.len() as u32 - 1
-                })
-            })
-            .collect();
+                });
+            }
+        }
         let nodes = self.nodes.iter();
         (named.nodes).extend(nodes.map(|node| (node.caller, Some(functions[node.frame as usize]))));
         named
@@ -66,10 +73,10 @@ struct Symbols {
 }
 
 impl Symbols {
-    fn read(module: &Module) -> Self {
+    fn read(module: &Module, addresses: &[u64]) -> Self {
         let (path, symbols) = match module {
             Module::File { build_id, path } => {
-                let found = elf::symbols(Path::new(path), build_id.as_deref());
+                let found = elf::symbols(Path::new(path), build_id.as_deref(), addresses);
                 (path.clone(), found)
             }
             Module::Code { pid } => {
@@ -153,7 +160,6 @@ mod tests {
 
     use super::*;
     use crate::Root;
-    use crate::tree::Frame;
 
     #[test]
     fn symbols_are_readable() {
@@ -189,12 +195,8 @@ mod tests {
     #[test]
     fn frames_without_a_symbol_say_where_they_are() {
         let mut tree = Tree::default();
-        let module = tree.module(Module::File {
-            build_id: None,
-            path: "/nowhere/libx.so".to_owned(),
-        });
-        let frame = |address| Frame { module, address };
-        let node = tree.stack(Root::Whole, &[frame(0x20), frame(0x10)]);
+        let module = Module::file(None, "/nowhere/libx.so".to_owned());
+        let node = tree.stack(Root::Whole, &[(&module, 0x20), (&module, 0x10)]);
         let named = tree.name();
         let name = |node: u32| {
             let (_, function) = named.nodes[node as usize];

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,14 +12,16 @@ use framehop::{CacheNative, MayAllocateDuringUnwind, Module, Unwinder, UnwinderN
 use rustix::fs::OFlags;
 
 use crate::elf::{Bytes, Unwinding};
-use crate::maps::{self, Mapping, Of};
-use crate::tree::{self, Frame, Root, Tree};
+use crate::maps::{self, Backing, Mapping};
+use crate::tree::{self, Root, Tree};
 use crate::{MOST_FRAMES, MOST_PROCESSES};
 
 /// Shortest time between two readings of what a process has mapped.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// Largest image of the kernel's code for all programs, bytes.
 const MOST_VDSO_BYTES: u64 = 1 << 20;
+/// Most memory that the tables of all files may take, bytes.
+const MOST_BYTES: usize = 1 << 30;
 
 /// Registers of a sampled thread in its program's code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +40,9 @@ pub struct Registers {
 #[derive(Default)]
 pub struct Unwinders {
     processes: HashMap<i32, Process>,
-    files: HashMap<(u64, u64), Option<Arc<Unwinding>>>,
+    files: HashMap<(u64, u64), Arc<Unwinding>>,
+    /// Bytes that the tables of files take.
+    bytes: usize,
     vdso: Option<Option<Arc<Unwinding>>>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     tree: Tree,
@@ -57,14 +61,25 @@ struct Process {
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     code: Vec<Code>,
     read_at: Instant,
+    /// It has mapped code since.
+    is_stale: bool,
 }
 
-/// Mapped code: its module's number, and what to subtract from its addresses.
+/// Mapped code: its module, and what to subtract from its addresses.
 #[derive(Clone, Debug)]
 struct Code {
     addresses: Range<u64>,
-    module: u32,
+    module: tree::Module,
     bias: u64,
+}
+
+/// The frames of a sample.
+struct Unwound {
+    root: Root,
+    /// By the place of their code, and their address in the module.
+    frames: Vec<(usize, u64)>,
+    /// A frame lies in code that is not known.
+    meets_unknown_code: bool,
 }
 
 impl Unwinders {
@@ -77,50 +92,45 @@ impl Unwinders {
         }
     }
 
+    /// Notes that a process executes another program.
+    pub fn has_executed(&mut self, pid: i32) {
+        self.processes.remove(&pid);
+    }
+
+    /// Notes that a process has mapped code.
+    pub fn has_mapped(&mut self, pid: i32) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.is_stale = true;
+        }
+    }
+
     /// The number of the stack of a sample: `stack` are the bytes of memory from the stack pointer on.
     pub fn sample(&mut self, pid: i32, registers: Registers, stack: &[u8]) -> u32 {
         if registers.ip == 0 {
             return Root::Unknown as u32;
         }
-        self.know(pid, registers.ip);
-        let Some(process) = self.processes.get_mut(&pid) else {
+        let now = Instant::now();
+        let process = self.processes.get(&pid);
+        let is_due = |process: &Process| now >= process.read_at + READ_AGAIN_AFTER;
+        let mut may_read = process.is_none_or(is_due);
+        if process.is_none_or(|process| process.is_stale && is_due(process)) {
+            self.read(pid, now);
+            may_read = false;
+        }
+        let mut found = self.unwind(pid, registers, stack);
+        if may_read && found.as_ref().is_some_and(|found| found.meets_unknown_code) {
+            self.read(pid, now);
+            found = self.unwind(pid, registers, stack);
+        }
+        let (Some(found), Some(process)) = (found, self.processes.get(&pid)) else {
             return Root::Unknown as u32;
         };
-        let mut read = |address: u64| -> Result<u64, ()> {
-            let at = usize::try_from(address.checked_sub(registers.sp).ok_or(())?).map_err(drop)?;
-            let word = stack.get(at..).and_then(|rest| rest.first_chunk());
-            word.map(|word| u64::from_ne_bytes(*word)).ok_or(())
-        };
-        let mut found = process.unwinder.iter_frames(
-            registers.ip,
-            native(registers),
-            &mut self.cache,
-            &mut read,
-        );
-        let mut frames = Vec::new();
-        let mut root = Root::Cut;
-        while frames.len() < MOST_FRAMES {
-            match found.next() {
-                Ok(Some(frame)) => {
-                    let address = frame.address_for_lookup();
-                    let Some(code) = code_at(&process.code, address) else {
-                        break;
-                    };
-                    frames.push(Frame {
-                        module: code.module,
-                        address: address.wrapping_sub(code.bias),
-                    });
-                }
-                Ok(None) => {
-                    root = Root::Whole;
-                    break;
-                }
-                Err(_) => break,
-            }
-        }
+        let frames: Vec<(&tree::Module, u64)> = (found.frames.iter())
+            .map(|&(code, address)| (&process.code[code].module, address))
+            .collect();
         match frames.is_empty() {
             true => Root::Unknown as u32,
-            false => self.tree.stack(root, &frames),
+            false => self.tree.stack(found.root, &frames),
         }
     }
 
@@ -135,23 +145,57 @@ impl Unwinders {
         self.tree.no_room
     }
 
-    /// Reads what the process has mapped, unless that is known and has code at this address.
-    fn know(&mut self, pid: i32, ip: u64) {
-        let now = Instant::now();
-        if let Some(process) = self.processes.get(&pid)
-            && (code_at(&process.code, ip).is_some() || now < process.read_at + READ_AGAIN_AFTER)
-        {
+    fn unwind(&mut self, pid: i32, registers: Registers, stack: &[u8]) -> Option<Unwound> {
+        let process = self.processes.get_mut(&pid)?;
+        let mut read = |address: u64| -> Result<u64, ()> {
+            let at = usize::try_from(address.checked_sub(registers.sp).ok_or(())?).map_err(drop)?;
+            let word = stack.get(at..).and_then(|rest| rest.first_chunk());
+            word.map(|word| u64::from_ne_bytes(*word)).ok_or(())
+        };
+        let mut walk = process.unwinder.iter_frames(
+            registers.ip,
+            native(registers, &process.unwinder),
+            &mut self.cache,
+            &mut read,
+        );
+        let mut found = Unwound {
+            root: Root::Cut,
+            frames: Vec::new(),
+            meets_unknown_code: false,
+        };
+        while found.frames.len() < MOST_FRAMES {
+            match walk.next() {
+                Ok(Some(frame)) => {
+                    let address = frame.address_for_lookup();
+                    let Some(at) = code_at(&process.code, address) else {
+                        found.meets_unknown_code = true;
+                        break;
+                    };
+                    let address = address.wrapping_sub(process.code[at].bias);
+                    found.frames.push((at, address));
+                }
+                Ok(None) => {
+                    found.root = Root::Whole;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        Some(found)
+    }
+
+    /// Reads what the process has mapped. Of one that has ended, what was known stays.
+    fn read(&mut self, pid: i32, now: Instant) {
+        let text = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let mappings = maps::parse(&String::from_utf8_lossy(&text));
+        if mappings.is_empty() {
+            if let Some(process) = self.processes.get_mut(&pid) {
+                process.read_at = now;
+            }
             return;
         }
-        let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
-            // It has ended: what was known of it stays.
-            return;
-        };
         if self.processes.len() >= MOST_PROCESSES && !self.processes.contains_key(&pid) {
-            let oldest = self
-                .processes
-                .iter()
-                .min_by_key(|(_, process)| process.read_at);
+            let oldest = (self.processes.iter()).min_by_key(|(_, process)| process.read_at);
             if let Some(pid) = oldest.map(|(pid, _)| *pid) {
                 self.processes.remove(&pid);
             }
@@ -160,9 +204,10 @@ impl Unwinders {
             unwinder: UnwinderNative::new(),
             code: Vec::new(),
             read_at: now,
+            is_stale: false,
         };
-        for mapping in maps::parse(&text) {
-            self.add(pid, &mut process, &mapping);
+        for mapping in &mappings {
+            self.add(pid, &mut process, mapping);
         }
         process.code.sort_by_key(|code| code.addresses.start);
         self.processes.insert(pid, process);
@@ -172,53 +217,82 @@ impl Unwinders {
         let Mapping {
             addresses, offset, ..
         } = mapping;
-        let (unwinding, path) = match &mapping.of {
-            Of::File { identity, path } => (self.file(pid, *identity, path), path.as_path()),
-            Of::Vdso => (self.vdso(), Path::new("[vdso]")),
-            Of::Memory => (None, Path::new("")),
+        let (unwinding, path) = match &mapping.backing {
+            Backing::File { path, .. } => (self.file(pid, mapping), path.as_path()),
+            Backing::Vdso => (self.vdso(), Path::new("[vdso]")),
+            Backing::Memory => (None, Path::new("")),
         };
         let known = unwinding
             .as_ref()
             .and_then(|of| Some((of, of.bias(addresses.start, *offset)?)));
-        let module = match (&mapping.of, known) {
-            (Of::Memory, _) => tree::Module::Code { pid },
-            (_, known) => tree::Module::File {
-                build_id: known.and_then(|(of, _)| of.build_id.clone()),
-                path: path.to_string_lossy().into_owned(),
-            },
+        let path = path.to_string_lossy().into_owned();
+        let module = match (&mapping.backing, known) {
+            (Backing::Memory, _) => tree::Module::Code { pid },
+            (_, known) => {
+                tree::Module::file(known.and_then(|(of, _)| of.build_id.clone()), path.clone())
+            }
         };
         process.code.push(Code {
             addresses: addresses.clone(),
-            module: self.tree.module(module),
+            module,
             bias: known.map_or(0, |(_, bias)| bias),
         });
         if let Some((unwinding, bias)) = known {
-            process.unwinder.add_module(Module::new(
-                path.to_string_lossy().into_owned(),
-                addresses.clone(),
-                bias,
-                unwinding.sections(),
-            ));
+            let sections = unwinding.sections();
+            let module = Module::new(path, addresses.clone(), bias, sections);
+            process.unwinder.add_module(module);
         }
     }
 
-    /// What is read of a file that the process has mapped. It is opened as the process sees it, which may
-    /// have another root.
-    fn file(&mut self, pid: i32, identity: (u64, u64), path: &Path) -> Option<Arc<Unwinding>> {
-        (self.files.entry(identity))
-            .or_insert_with(|| {
-                let inside = format!("/proc/{pid}/root{}", path.display());
-                let file = open(Path::new(&inside)).or_else(|_| open(path)).ok()?;
-                let is_regular = file.metadata().is_ok_and(|about| about.is_file());
-                (is_regular).then(|| Unwinding::read(file).ok().map(Arc::new))?
-            })
-            .clone()
+    /// What is read of a file that the process has mapped.
+    fn file(&mut self, pid: i32, mapping: &Mapping) -> Option<Arc<Unwinding>> {
+        let Backing::File { identity, .. } = &mapping.backing else {
+            return None;
+        };
+        if let Some(known) = self.files.get(identity) {
+            return Some(Arc::clone(known));
+        }
+        let file = opened(pid, mapping)?;
+        let unwinding = Unwinding::read(file).ok()?;
+        let bytes = self.bytes.saturating_add(unwinding.bytes());
+        if bytes > MOST_BYTES {
+            return None;
+        }
+        self.bytes = bytes;
+        let unwinding = Arc::new(unwinding);
+        self.files.insert(*identity, Arc::clone(&unwinding));
+        Some(unwinding)
     }
 
     /// The kernel's code for all programs, as this process has it.
     fn vdso(&mut self) -> Option<Arc<Unwinding>> {
         (self.vdso.get_or_insert_with(own_vdso)).clone()
     }
+}
+
+/// Opens the file of a mapping: by the mapping itself, where that is allowed, or by its path as the process
+/// sees it, which may have another root.
+fn opened(pid: i32, mapping: &Mapping) -> Option<File> {
+    let Backing::File {
+        identity: (_, inode),
+        path,
+        is_deleted,
+    } = &mapping.backing
+    else {
+        return None;
+    };
+    let Range { start, end } = mapping.addresses;
+    let itself = format!("/proc/{pid}/map_files/{start:x}-{end:x}");
+    let inside = format!("/proc/{pid}/root{}", path.display());
+    let is_it = |file: &File| file.metadata().is_ok_and(|about| about.ino() == *inode);
+    let regular = |path: &Path| {
+        let file = open(path).ok()?;
+        file.metadata().ok()?.is_file().then_some(file)
+    };
+    // Some file systems show other numbers in a mapping than elsewhere.
+    (regular(Path::new(&itself)))
+        .or_else(|| regular(Path::new(&inside)).filter(|file| !is_deleted || is_it(file)))
+        .or_else(|| regular(path).filter(is_it))
 }
 
 /// Opens a file without waiting: what lies at that path now may be anything.
@@ -232,9 +306,7 @@ pub(crate) fn open(path: &Path) -> std::io::Result<File> {
 fn own_vdso() -> Option<Arc<Unwinding>> {
     use std::os::unix::fs::FileExt as _;
     let text = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let mapping = maps::parse(&text)
-        .into_iter()
-        .find(|of| of.of == Of::Vdso)?;
+    let mapping = (maps::parse(&text).into_iter()).find(|of| of.backing == Backing::Vdso)?;
     let bytes = mapping.addresses.end - mapping.addresses.start;
     let mut image = vec![0; usize::try_from(bytes.min(MOST_VDSO_BYTES)).ok()?];
     let memory = File::open("/proc/self/mem").ok()?;
@@ -245,19 +317,33 @@ fn own_vdso() -> Option<Arc<Unwinding>> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn native(registers: Registers) -> framehop::UnwindRegsNative {
+fn native(
+    registers: Registers,
+    _: &UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+) -> framehop::UnwindRegsNative {
     framehop::UnwindRegsNative::new(registers.ip, registers.sp, registers.fp)
 }
 
+/// Return addresses may be signed; the bits above the highest address of code are the signature's.
 #[cfg(target_arch = "aarch64")]
-fn native(registers: Registers) -> framehop::UnwindRegsNative {
-    framehop::UnwindRegsNative::new(registers.lr, registers.sp, registers.fp)
+fn native(
+    registers: Registers,
+    unwinder: &UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+) -> framehop::UnwindRegsNative {
+    let mask =
+        framehop::aarch64::PtrAuthMask::from_max_known_address(unwinder.max_known_code_address());
+    framehop::UnwindRegsNative::new_with_ptr_auth_mask(
+        mask,
+        registers.lr,
+        registers.sp,
+        registers.fp,
+    )
 }
 
-fn code_at(code: &[Code], address: u64) -> Option<&Code> {
-    let after = code.partition_point(|code| code.addresses.start <= address);
-    let found = code.get(after.checked_sub(1)?)?;
-    found.addresses.contains(&address).then_some(found)
+/// The place of the code at an address.
+fn code_at(code: &[Code], address: u64) -> Option<usize> {
+    let at = (code.partition_point(|code| code.addresses.start <= address)).checked_sub(1)?;
+    code[at].addresses.contains(&address).then_some(at)
 }
 
 #[cfg(test)]

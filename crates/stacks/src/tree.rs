@@ -15,8 +15,12 @@ use std::fmt::Write as _;
 
 /// Most nodes of a tree; further stacks are counted by their root alone.
 pub const MOST_NODES: usize = 1 << 18;
-/// Longest path of a file that is written.
+/// Most frames, and most modules.
+const MOST_FRAMES: usize = 1 << 18;
+const MOST_MODULES: usize = 1 << 12;
+/// Longest path of a file that is written, and the one that stands for longer ones.
 const MOST_PATH_BYTES: usize = 4096;
+const NO_PATH: &str = "?";
 
 /// Where a stack begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +47,17 @@ pub(crate) enum Module {
     },
     /// Memory of a process.
     Code { pid: i32 },
+}
+
+impl Module {
+    /// A file; paths that cannot be written have none.
+    pub(crate) fn file(build_id: Option<String>, path: String) -> Self {
+        let is_plain = path.len() <= MOST_PATH_BYTES && !path.contains('\n');
+        Self::File {
+            build_id,
+            path: if is_plain { path } else { NO_PATH.to_owned() },
+        }
+    }
 }
 
 /// A place in code: the module's number, and the address.
@@ -109,15 +124,15 @@ impl Tree {
         match word {
             "file" => {
                 let (build_id, path) = two()?;
-                self.module(Module::File {
+                self.module(&Module::File {
                     build_id: (build_id != "-").then(|| build_id.to_owned()),
                     path: path.to_owned(),
-                });
+                })?;
             }
             "code" => {
-                self.module(Module::Code {
+                self.module(&Module::Code {
                     pid: rest.parse().ok()?,
-                });
+                })?;
             }
             "at" => {
                 let (module, address) = two()?;
@@ -125,7 +140,7 @@ impl Tree {
                     module: module.parse().ok()?,
                     address: u64::from_str_radix(address, 16).ok()?,
                 };
-                ((frame.module as usize) < self.modules.len()).then(|| self.frame(frame))?;
+                ((frame.module as usize) < self.modules.len()).then(|| self.frame(frame))??;
             }
             "under" => {
                 let (caller, frame) = two()?;
@@ -142,33 +157,40 @@ impl Tree {
         Some(())
     }
 
-    /// The number of a module.
-    pub(crate) fn module(&mut self, module: Module) -> u32 {
-        if let Some(&number) = self.module_numbers.get(&module) {
-            return number;
+    /// The number of a module; `None` if there is no room for it.
+    pub(crate) fn module(&mut self, module: &Module) -> Option<u32> {
+        if let Some(&number) = self.module_numbers.get(module) {
+            return Some(number);
+        }
+        if self.modules.len() >= MOST_MODULES {
+            return None;
         }
         // Writing to a string does not fail.
-        let _ = match &module {
+        let _ = match module {
             Module::File { build_id, path } => {
                 let build_id = build_id.as_deref().unwrap_or("-");
-                let is_plain = path.len() <= MOST_PATH_BYTES && !path.contains('\n');
-                let path = if is_plain { path } else { "?" };
                 writeln!(self.lines, "file {build_id} {path}")
             }
             Module::Code { pid } => writeln!(self.lines, "code {pid}"),
         };
         let number = self.modules.len() as u32;
         self.modules.push(module.clone());
-        self.module_numbers.insert(module, number);
-        number
+        self.module_numbers.insert(module.clone(), number);
+        Some(number)
     }
 
-    fn frame(&mut self, frame: Frame) -> u32 {
-        *self.frame_numbers.entry(frame).or_insert_with(|| {
-            let _ = writeln!(self.lines, "at {} {:x}", frame.module, frame.address);
-            self.frames.push(frame);
-            self.frames.len() as u32 - 1
-        })
+    fn frame(&mut self, frame: Frame) -> Option<u32> {
+        if let Some(&number) = self.frame_numbers.get(&frame) {
+            return Some(number);
+        }
+        if self.frames.len() >= MOST_FRAMES {
+            return None;
+        }
+        let number = self.frames.len() as u32;
+        let _ = writeln!(self.lines, "at {} {:x}", frame.module, frame.address);
+        self.frames.push(frame);
+        self.frame_numbers.insert(frame, number);
+        Some(number)
     }
 
     fn node(&mut self, node: Node) -> Option<u32> {
@@ -185,20 +207,37 @@ impl Tree {
         Some(number)
     }
 
-    /// The number of a stack, its frames from the innermost on.
-    pub(crate) fn stack(&mut self, root: Root, frames: &[Frame]) -> u32 {
+    /// The number of a stack: its modules and the addresses in them, from the innermost on.
+    pub(crate) fn stack(&mut self, root: Root, frames: &[(&Module, u64)]) -> u32 {
+        self.known_stack(root, frames).unwrap_or_else(|| {
+            self.no_room += 1;
+            Root::Unknown as u32
+        })
+    }
+
+    fn known_stack(&mut self, root: Root, frames: &[(&Module, u64)]) -> Option<u32> {
         let mut at = root as u32;
-        for &frame in frames.iter().rev() {
-            let frame = self.frame(frame);
-            match self.node(Node { caller: at, frame }) {
-                Some(node) => at = node,
-                None => {
-                    self.no_room += 1;
-                    return Root::Unknown as u32;
-                }
-            }
+        // With the last node frames are of no use.
+        if self.len() >= MOST_NODES && !frames.is_empty() {
+            return self.old_stack(root, frames);
         }
-        at
+        for &(module, address) in frames.iter().rev() {
+            let module = self.module(module)?;
+            let frame = self.frame(Frame { module, address })?;
+            at = self.node(Node { caller: at, frame })?;
+        }
+        Some(at)
+    }
+
+    /// The number of a stack that is in the tree already.
+    fn old_stack(&self, root: Root, frames: &[(&Module, u64)]) -> Option<u32> {
+        let mut at = root as u32;
+        for &(module, address) in frames.iter().rev() {
+            let module = *self.module_numbers.get(module)?;
+            let frame = *self.frame_numbers.get(&Frame { module, address })?;
+            at = *self.node_numbers.get(&Node { caller: at, frame })?;
+        }
+        Some(at)
     }
 
     /// Takes the lines that describe what is new since the last call.
@@ -211,22 +250,18 @@ impl Tree {
 mod tests {
     use super::*;
 
-    fn frame(address: u64) -> Frame {
-        Frame { module: 0, address }
+    fn program() -> Module {
+        Module::file(Some("ab12".to_owned()), "/bin/a b".to_owned())
     }
 
     fn some() -> (Tree, [u32; 3]) {
         let mut tree = Tree::default();
-        tree.module(Module::File {
-            build_id: Some("ab12".to_owned()),
-            path: "/bin/a b".to_owned(),
-        });
-        let outer = [frame(2), frame(1)];
-        let inner = [frame(3), frame(2), frame(1)];
+        let module = program();
+        let frames = [(&module, 3), (&module, 2), (&module, 1)];
         let numbers = [
-            tree.stack(Root::Whole, &outer),
-            tree.stack(Root::Whole, &inner),
-            tree.stack(Root::Cut, &outer),
+            tree.stack(Root::Whole, &frames[1..]),
+            tree.stack(Root::Whole, &frames),
+            tree.stack(Root::Cut, &frames[1..]),
         ];
         (tree, numbers)
     }
@@ -237,7 +272,9 @@ mod tests {
         assert_eq!([outer, inner], [4, 5]);
         assert_eq!(tree.nodes[2].caller, outer);
         assert_ne!(cut, outer);
-        assert_eq!(tree.stack(Root::Whole, &[frame(2), frame(1)]), outer);
+        let module = program();
+        let again = [(&module, 2), (&module, 1)];
+        assert_eq!(tree.stack(Root::Whole, &again), outer);
         assert_eq!(tree.stack(Root::Unknown, &[]), 2);
     }
 
@@ -248,8 +285,8 @@ mod tests {
         assert_eq!(tree.new_lines(), "");
         let mut read = Tree::read(&text);
         assert_eq!(read.nodes, tree.nodes);
-        assert_eq!(read.new_lines(), text);
         assert_eq!(read.modules, tree.modules);
+        assert_eq!(read.new_lines(), text);
         for end in 0..text.len() {
             let torn = Tree::read(&text[..end]);
             assert!(tree.nodes.starts_with(&torn.nodes), "{end}");
@@ -270,5 +307,36 @@ mod tests {
             let text = format!("code 1\nat 0 10\n{line}\nunder 0 0\n");
             assert!(Tree::read(&text).nodes.is_empty(), "{line}");
         }
+    }
+
+    #[test]
+    fn a_full_tree_still_knows_its_stacks_and_counts_the_others() {
+        let (mut tree, [_, inner, _]) = some();
+        let module = program();
+        for address in 10.. {
+            if tree.len() >= MOST_NODES {
+                break;
+            }
+            tree.stack(Root::Whole, &[(&module, address)]);
+        }
+        let (frames, text) = (tree.frames.len(), tree.new_lines());
+        let known = [(&module, 3), (&module, 2), (&module, 1)];
+        assert_eq!(tree.stack(Root::Whole, &known), inner);
+        assert_eq!(
+            tree.stack(Root::Whole, &[(&module, 1 << 40)]),
+            Root::Unknown as u32
+        );
+        assert_eq!((tree.no_room, tree.frames.len()), (1, frames));
+        assert_eq!(tree.new_lines(), "");
+        assert_eq!(Tree::read(&text).len(), MOST_NODES);
+    }
+
+    #[test]
+    fn paths_that_cannot_be_written_have_none() {
+        let path = |path: String| Module::file(None, path);
+        let none = path("?".to_owned());
+        assert_eq!(path("/a\nb".to_owned()), none);
+        assert_eq!(path("x".repeat(5000)), none);
+        assert_ne!(path("/a b".to_owned()), none);
     }
 }

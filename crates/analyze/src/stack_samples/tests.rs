@@ -73,3 +73,25 @@ fn a_sample_belongs_to_the_innermost_span_around_it() {
     found.sort_unstable();
     assert_eq!(found, [(1, 2), (2, 0), (3, 0), (4, 2), (5, 1), (6, 2)]);
 }
+
+#[test]
+fn a_span_inside_one_of_its_name_has_the_path_of_the_outer_one() {
+    let by: ByThread = HashMap::from([(7, vec![(15, 0), (25, 1)])]);
+    let mut tree = crate::tree::Tree::default();
+    let outer = tree.child(Path::ROOT, 4);
+    let between = tree.child(outer, 5);
+    let inner = tree.child(between, 4);
+    let mut join = Join::new(Arc::new(by));
+    let mut waiting = Waiting::default();
+    join.end(&mut waiting, 7, inner, (10, 20));
+    join.end(&mut waiting, 7, outer, (0, 30));
+    let found = join.finish(|path| {
+        let (_, intervals) = tree.names(path);
+        (None, intervals.iter().map(ToString::to_string).collect())
+    });
+    let names = |at: usize| &found.paths[found.spans[at].1 as usize].1;
+    assert_eq!(
+        (names(0), names(1)),
+        (&vec!["4".to_owned()], &vec!["4".to_owned()])
+    );
+}

@@ -67,9 +67,10 @@ fn stacks_that_refer_to_nothing_are_taken_out() {
     };
     let all = Stacks {
         functions: ["main", "work", "wait"].map(function).to_vec(),
-        cut: 0.5,
+        incomplete: 0.5,
         every_ns: 1_000_000,
         on_cpu: 10,
+        waits: 1,
         paths: vec![some()],
         ..Stacks::default()
     };
@@ -91,6 +92,12 @@ fn stacks_that_refer_to_nothing_are_taken_out() {
     assert_eq!(left(|of| of.paths[0].nodes[0].on_cpu = u64::MAX), (true, 0));
     assert!(!left(|of| of.on_cpu = 9).0);
     assert!(!left(|of| of.every_ns = 0).0);
+    assert!(!left(|of| of.waits = 0).0);
+    let chain = |of: &mut Stacks| {
+        let deep = (0..=MOST_DEPTH as u32).map(|at| node(at.checked_sub(1), 0, 0, 0.0));
+        of.paths[0].nodes = deep.collect();
+    };
+    assert_eq!(left(chain), (true, 0));
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub struct Kernel {
 /// How the program's threads were sampled with their stacks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StackSampling {
-    /// Time on the CPU between two samples of a CPU, ns.
+    /// CPU time between two samples, ns.
     pub every_ns: u64,
     /// Bytes of each stack that were copied; frames further out are missing.
     pub stack_bytes: u32,
@@ -49,9 +49,9 @@ pub struct StackSampling {
     pub why: String,
     /// Samples in the trace.
     pub samples: u64,
-    /// Of these, stacks of which outer frames are missing.
+    /// Samples whose stack lacks its outer frames.
     pub cut: u64,
-    /// Of these, samples without any frame.
+    /// Samples without any frame.
     pub unknown: u64,
 }
 

@@ -6,11 +6,12 @@ use std::path::Path;
 use undertick_format::TraceError;
 use undertick_format::files::KERNEL_FILE;
 use undertick_format::manifest::{Clock, Kernel, Manifest, Part, StackSampling};
+use undertick_format::schema::Kind;
 use undertick_format::stacks::{CUT, StackTable, UNKNOWN};
 
 use super::order::Order;
 use super::raw::{RAW_KERNEL_FILE, Reader, Record, RecordKind};
-use super::rows::Sink;
+use super::rows::{Row, Sink};
 use super::sampling::{self, RAW_STACKS_FILE};
 use super::threads::{APART_NS, EARLY_NS, Sources, Threads};
 use super::times::{Anchor, Times};
@@ -44,9 +45,9 @@ pub(crate) fn finish(
                         .to_owned(),
                 );
             }
-            let part = write(trace, &survey, &mut kernel, &manifest.clock)?;
-            if let Some(stacks) = kernel.stacks.as_mut().filter(|_| part.is_some()) {
-                state_stacks(stacks, &sampling::finish(trace)?, &survey.nodes);
+            let (part, nodes) = write(trace, &survey, &mut kernel, &manifest.clock)?;
+            if let Some(stacks) = &mut kernel.stacks {
+                state_stacks(stacks, &sampling::finish(trace)?, &nodes);
             }
             part
         }
@@ -75,7 +76,7 @@ fn remarks(kernel: &Kernel) -> Vec<String> {
     let mut out = Vec::new();
     if kernel.lost > 0 || kernel.losses_not_counted > 0 {
         out.push(format!(
-            "{} records of the kernel were lost{}: some switches and interrupts are not in the trace",
+            "{} records of the kernel were lost{}: some switches, interrupts or stack samples are not in the trace",
             kernel.lost,
             if kernel.losses_not_counted > 0 {
                 ", and more that it did not count"
@@ -104,8 +105,6 @@ struct Survey {
     times: Times,
     last_mapped_ns: i64,
     torn: bool,
-    /// Numbers of samples by their stacks.
-    nodes: HashMap<i64, u64>,
 }
 
 impl Survey {
@@ -116,7 +115,6 @@ impl Survey {
         let mut sources = Sources::default();
         let mut anchors = Vec::new();
         let mut last_mapped_ns = i64::MIN;
-        let mut nodes = HashMap::new();
         for record in reader.by_ref() {
             sources.perf |= matches!(record.kind, RecordKind::PerfIn | RecordKind::PerfOut);
             // Without the exec it is unknown which threads are the program's.
@@ -128,9 +126,6 @@ impl Survey {
                     error_ns: i64::from(record.a),
                 });
             }
-            if record.kind == RecordKind::Stack {
-                *nodes.entry(record.payload).or_default() += 1;
-            }
             if record.mapped {
                 last_mapped_ns = last_mapped_ns.max(record.time as i64);
             }
@@ -140,7 +135,6 @@ impl Survey {
             times: Times::new(&anchors, 1.0 / ns_per_tick),
             last_mapped_ns,
             torn: reader.torn,
-            nodes,
         }))
     }
 
@@ -169,8 +163,11 @@ impl Survey {
     }
 }
 
+/// Numbers of samples by their stacks.
+type StackCounts = HashMap<i64, u64>;
+
 /// States how many samples there are, and what they lack.
-fn state_stacks(stacks: &mut StackSampling, table: &StackTable, nodes: &HashMap<i64, u64>) {
+fn state_stacks(stacks: &mut StackSampling, table: &StackTable, nodes: &StackCounts) {
     (stacks.samples, stacks.cut, stacks.unknown) = (0, 0, 0);
     for (&node, &n) in nodes {
         let (_, root) = table.stack(node);
@@ -185,26 +182,28 @@ fn write(
     survey: &Survey,
     kernel: &mut Kernel,
     clock: &Clock,
-) -> Result<Option<Part>, TraceError> {
+) -> Result<(Option<Part>, StackCounts), TraceError> {
     let target = trace.join(KERNEL_FILE);
     let written = rows_to_file(trace, &target, survey, kernel, clock);
-    if !matches!(written, Ok(rows) if rows > 0) {
+    if !matches!(written, Ok((rows, _)) if rows > 0) {
         trace.remove(NEW_KERNEL_FILE);
     }
-    kernel.rows = written?;
+    let (rows, nodes) = written?;
+    kernel.rows = rows;
     if kernel.rows == 0 {
-        return Ok(None);
+        return Ok((None, nodes));
     }
     (trace.rename(NEW_KERNEL_FILE, KERNEL_FILE))
         .map_err(TraceError::io(&target, "cannot replace"))?;
     let (bytes, crc32) = checksum_in(trace, KERNEL_FILE)?;
-    Ok(Some(Part {
+    let part = Part {
         file: KERNEL_FILE.to_owned(),
         rows: kernel.rows,
         bytes,
         crc32,
         by_ring: false,
-    }))
+    };
+    Ok((Some(part), nodes))
 }
 
 fn rows_to_file(
@@ -213,7 +212,7 @@ fn rows_to_file(
     survey: &Survey,
     kernel: &mut Kernel,
     clock: &Clock,
-) -> Result<u64, TraceError> {
+) -> Result<(u64, StackCounts), TraceError> {
     let ns_per_tick = clock.ns_per_tick();
     let file = trace
         .create(NEW_KERNEL_FILE)
@@ -223,27 +222,34 @@ fn rows_to_file(
     let mut order = Order::new(in_ticks(SLACK_NS));
     let mut threads = Threads::new(survey.sources, in_ticks(APART_NS), in_ticks(EARLY_NS));
     let mut counts = Counts::default();
+    let mut nodes = StackCounts::new();
+    let mut put = |sink: &mut Sink<'_>, row: Row| {
+        if row.kind == Kind::Stack {
+            *nodes.entry(row.payload).or_default() += 1;
+        }
+        sink.push(row);
+    };
     for record in Reader::of_trace(trace)?.into_iter().flatten() {
         counts.add(&record);
         let (ticks, record) = survey.on_trace_clock(record);
         match record.kind {
             RecordKind::Anchor => {}
             RecordKind::Round => order.round(ticks, |ticks, record| {
-                threads.take(ticks, &record, |row| sink.push(row));
+                threads.take(ticks, &record, |row| put(&mut sink, row));
             }),
             _ if record.mapped && survey.times.is_empty() => {}
             _ => order.push(ticks, record),
         }
         sink.write_full()?;
     }
-    order.rest(|ticks, record| threads.take(ticks, &record, |row| sink.push(row)));
-    let found = threads.finish(ns_per_tick, |row| sink.push(row));
+    order.rest(|ticks, record| threads.take(ticks, &record, |row| put(&mut sink, row)));
+    let found = threads.finish(ns_per_tick, |row| put(&mut sink, row));
     kernel.comparison = found.comparison;
     kernel.others = found.others;
     say_what_tracefs_lacked(kernel);
     kernel.balance = (survey.sources.perf || survey.sources.tracefs).then_some(found.balance);
     counts.state(kernel, &clock.name, survey, order.too_late);
-    sink.finish()
+    Ok((sink.finish()?, nodes))
 }
 
 /// Adds what tracefs lacked to the source's remarks, in words; the comparison has the figures.

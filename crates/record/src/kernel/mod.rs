@@ -12,6 +12,7 @@
 //! ([`undertick_format::manifest::Kernel`]), as are losses, and sources that could not be used. Programs that write to another session are not
 //! distinguished from this one.
 
+mod anchors;
 mod compare;
 mod decode;
 pub(crate) mod finalize;
@@ -34,6 +35,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use anchors::Anchors;
 pub use opening::Opening;
 use perf::Perf;
 use raw::{Record, RecordKind, Writer};
@@ -42,7 +44,7 @@ use sampling::Sampling;
 use steal::Steal;
 use tracefs::Tracefs;
 use undertick_clock::facts::Facts;
-use undertick_clock::{ClockId, Source, bracket, granularity};
+use undertick_clock::{ClockId, Source};
 use undertick_format::TraceError;
 use undertick_format::manifest::{Kernel, KernelSource};
 
@@ -65,10 +67,6 @@ pub enum Wanted {
 const ROUND_EVERY: Duration = Duration::from_millis(10);
 /// Pause between two readings of the steal counters, which move in steps of 10 ms.
 const STEAL_EVERY: Duration = Duration::from_millis(100);
-/// First pause between two anchors of the clocks; it doubles.
-const FIRST_ANCHOR: Duration = Duration::from_millis(100);
-/// Longest pause between two anchors.
-const ANCHOR_EVERY: Duration = Duration::from_secs(1);
 
 /// The sources that a recording could use here, each opened and closed again; of those that it
 /// could not use, why.
@@ -265,10 +263,13 @@ impl Watcher {
             self.complete = tracefs.drain(|record| writer.push(&record));
         }
         if let Some(perf) = &mut self.perf {
-            perf.drain(self.sampling.as_mut(), |record| writer.push(&record));
-        }
-        if let Some(sampling) = &mut self.sampling {
-            sampling.flush();
+            // Stacks are written before the records that refer to them, however many records there are.
+            let mut records = Vec::new();
+            perf.drain(self.sampling.as_mut(), |record| records.push(record));
+            if let Some(sampling) = &mut self.sampling {
+                sampling.flush();
+            }
+            records.iter().for_each(|record| writer.push(record));
         }
         for epoch in self.epochs.iter().flat_map(Receiver::try_iter) {
             writer.push(&Record {
@@ -403,51 +404,6 @@ fn of_steal(steal: &Result<Steal, String>, trace: ClockId) -> KernelSource {
         (about.used, about.why) = (false, why.clone());
     }
     about
-}
-
-/// Ties the sources' clock to the trace clock.
-#[derive(Debug)]
-struct Anchors {
-    trace: Source,
-    other: Source,
-    other_step_ns: u64,
-    /// Uncertainty beside the bracket, ns: each clock shows its last step.
-    steps_ns: u64,
-    next: Instant,
-    gap: Duration,
-}
-
-impl Anchors {
-    fn new(facts: &Facts) -> Option<Self> {
-        let other = Source::open(ClockId::MonotonicRaw).ok()?;
-        let other_step_ns =
-            granularity::measure(other).map_or(1, |found| found.step_ticks.ceil() as u64);
-        let step_ticks = facts.granularity.map_or(1.0, |found| found.step_ticks);
-        let step_ns = step_ticks * facts.rate.claim.rate.ns_per_tick();
-        Some(Self {
-            trace: Source::open(facts.clock).ok()?,
-            other,
-            other_step_ns,
-            steps_ns: step_ns.ceil() as u64 + other_step_ns,
-            next: Instant::now(),
-            gap: FIRST_ANCHOR,
-        })
-    }
-
-    fn take(&mut self, at: Instant, now: bool, writer: &mut Writer) {
-        if !now && at < self.next {
-            return;
-        }
-        self.next = at + self.gap;
-        self.gap = (self.gap * 2).min(ANCHOR_EVERY);
-        if let Some(pair) = bracket::pair(self.trace, self.other, self.other_step_ns) {
-            writer.push(&Record {
-                payload: pair.reference_ns as i64,
-                a: i32::try_from(pair.error_ns + self.steps_ns).unwrap_or(i32::MAX),
-                ..Record::new(RecordKind::Anchor, pair.ticks)
-            });
-        }
-    }
 }
 
 /// Writes the calling process's id to the first file and 1 to the second, between fork and exec:

@@ -36,6 +36,8 @@ const MOST_BYTES_WITH_STACKS: usize = 4 << 20;
 const MOST_BYTES_TOGETHER: usize = 128 << 20;
 /// Smaller buffers are not worthwhile, bytes.
 const LEAST_BYTES: usize = 8 << 10;
+/// With stacks: four samples.
+const LEAST_BYTES_WITH_STACKS: usize = 64 << 10;
 /// Denotes the calling thread in perf's interface.
 const CALLER: i32 = 0;
 /// Bytes of a record's header.
@@ -97,39 +99,45 @@ impl Perf {
     ) -> Result<Self, String> {
         let clock = PerfClock::for_trace(trace_clock);
         let (cpus, threads) = (super::cpus(), threads.map_or(vec![CALLER], <[i32]>::to_vec));
-        let mut bytes = match stacks {
-            Some(_) => bytes_with_stacks(cpus.len()),
-            None => MOST_BYTES,
+        let (bytes, min_bytes) = match stacks {
+            Some(_) => (bytes_with_stacks(cpus.len()), LEAST_BYTES_WITH_STACKS),
+            None => (MOST_BYTES, LEAST_BYTES),
         };
-        let mut bytes_of_waits = bytes;
-        let (mut buffers, mut waits) = (Vec::new(), Vec::new());
-        for cpu in cpus {
-            let mut events = Vec::new();
-            for &thread in &threads {
-                match open_event(&mut switches(clock, thread), cpu, thread) {
-                    Ok(event) => events.push(event),
-                    // The CPU was taken offline since, or the thread has ended.
-                    Err(error)
-                        if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ESRCH)) => {}
-                    Err(error) => return Err(refused(&error)),
+        let buffers = buffers(&cpus, &threads, (bytes, min_bytes), &mut |cpu, thread| {
+            let mut attr = switches(clock, thread, stacks.is_some());
+            let of_switches = match open_event(&mut attr, cpu, thread) {
+                Ok(event) => event,
+                // The CPU was taken offline since, or the thread has ended.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ESRCH)) => {
+                    return Ok(Vec::new());
                 }
-            }
-            let mut of_waits = Vec::new();
-            if let Some(stacks) = &mut stacks {
-                for &thread in &threads {
-                    events.extend(stacks.open_clock(clock.id, cpu, thread));
-                    of_waits.extend(stacks.open_waits(clock.id, cpu, thread));
-                }
-            }
-            buffers.extend(Buffer::of(events, cpu, &mut bytes)?);
-            waits.extend(Buffer::of(of_waits, cpu, &mut bytes_of_waits)?);
-        }
+                Err(error) => return Err(refused(&error)),
+            };
+            let of_clock = (stacks.as_mut()).and_then(|of| of.open_clock(clock.id, cpu, thread));
+            Ok([of_switches].into_iter().chain(of_clock).collect())
+        })?;
         if buffers.is_empty() {
             return Err(match threads.as_slice() {
                 [CALLER] => "no CPU was found in /sys/devices/system/cpu/online".to_owned(),
                 _ => "the program has ended".to_owned(),
             });
         }
+        let waits = match stacks {
+            None => Vec::new(),
+            Some(stacks) => {
+                let open = &mut |cpu, thread| {
+                    Ok(stacks
+                        .open_waits(clock.id, cpu, thread)
+                        .into_iter()
+                        .collect())
+                };
+                let opened = self::buffers(&cpus, &threads, (bytes, min_bytes), open);
+                opened.unwrap_or_else(|why| {
+                    stacks.lacks_waits(&why);
+                    Vec::new()
+                })
+            }
+        };
         Ok(Self {
             buffers,
             waits,
@@ -182,11 +190,48 @@ impl Perf {
     }
 }
 
-/// Bytes of each buffer that samples with stacks go to, on a machine with so many CPUs.
+/// Bytes of each buffer that samples with stacks go to, on a machine with that number of CPUs.
 fn bytes_with_stacks(cpus: usize) -> usize {
     let each = MOST_BYTES_TOGETHER / cpus.max(1);
     let power = 1 << each.max(1).ilog2();
     power.clamp(MOST_BYTES, MOST_BYTES_WITH_STACKS)
+}
+
+/// Opens the events of all threads on each CPU, in a buffer for each CPU, all of one size: as large as
+/// memory may be locked for, between these sizes.
+fn buffers(
+    cpus: &[u32],
+    threads: &[i32],
+    (mut bytes, min_bytes): (usize, usize),
+    open: &mut dyn FnMut(u32, i32) -> Result<Vec<(OwnedFd, bool)>, String>,
+) -> Result<Vec<Buffer>, String> {
+    'again: loop {
+        let mut buffers = Vec::with_capacity(cpus.len());
+        for &cpu in cpus {
+            let mut events = Vec::new();
+            for &thread in threads {
+                events.extend(open(cpu, thread)?);
+            }
+            let mut events = events.into_iter();
+            let Some((event, counts_lost)) = events.next() else {
+                continue;
+            };
+            let (page, mapped_bytes) = match map(&event, bytes) {
+                Ok(map) => map,
+                Err(_) if bytes > min_bytes => {
+                    bytes /= 2;
+                    continue 'again;
+                }
+                Err(error) => return Err(not_mapped(&error)),
+            };
+            let mut buffer = Buffer::new(event, counts_lost, cpu, page, mapped_bytes);
+            for (event, _) in events {
+                buffer.share(event)?;
+            }
+            buffers.push(buffer);
+        }
+        return Ok(buffers);
+    }
 }
 
 fn not_mapped(error: &io::Error) -> String {
@@ -226,8 +271,8 @@ fn refused(error: &io::Error) -> String {
             format!("this kernel has no perf events ({error})")
         }
         Some(libc::EMFILE) => {
-            "too many open files: one is needed for each CPU (of a program that runs already also for each \
-             thread), raise ulimit -n"
+            "too many open files: one is needed for each CPU, three with --stacks (of a program that runs \
+             already also for each thread), raise ulimit -n"
                 .to_owned()
         }
         _ => format!("perf_event_open: {error}"),
@@ -256,10 +301,15 @@ pub(super) fn software(config: u32, clock: libc::c_int, thread: i32) -> abi::per
     attr
 }
 
-/// The event whose records are switches.
-fn switches(clock: PerfClock, thread: i32) -> abi::perf_event_attr {
+/// The event whose records are switches, and with `with_code`, which code processes map and execute.
+fn switches(clock: PerfClock, thread: i32, with_code: bool) -> abi::perf_event_attr {
     let mut attr = software(abi::PERF_COUNT_SW_DUMMY, clock.id, thread);
     attr.set_context_switch(1);
+    let with_code = u64::from(with_code);
+    attr.set_mmap(with_code);
+    attr.set_mmap2(with_code);
+    attr.set_comm(with_code);
+    attr.set_comm_exec(with_code);
     attr
 }
 
@@ -335,31 +385,6 @@ impl Buffer {
         }
     }
 
-    /// Makes the first of these events have a buffer, and the others write there too; `None` without any.
-    /// `bytes` becomes less where no more memory may be locked.
-    fn of(
-        events: Vec<(OwnedFd, bool)>,
-        cpu: u32,
-        bytes: &mut usize,
-    ) -> Result<Option<Self>, String> {
-        let mut events = events.into_iter();
-        let Some((event, counts_lost)) = events.next() else {
-            return Ok(None);
-        };
-        let (page, mapped_bytes) = loop {
-            match map(&event, *bytes) {
-                Ok(map) => break map,
-                Err(_) if *bytes > LEAST_BYTES => *bytes /= 2,
-                Err(error) => return Err(not_mapped(&error)),
-            }
-        };
-        let mut buffer = Self::new(event, counts_lost, cpu, page, mapped_bytes);
-        for (event, _) in events {
-            buffer.share(event)?;
-        }
-        Ok(Some(buffer))
-    }
-
     /// Makes another event write here too.
     fn share(&mut self, event: OwnedFd) -> Result<(), String> {
         // SAFETY: both are perf events of ours.
@@ -403,6 +428,10 @@ impl Buffer {
             self.copy(at, &mut record[..size]);
             let found = match (&mut stacks, record_type(&record)) {
                 (Some(stacks), abi::PERF_RECORD_SAMPLE) => stacks.take(&record[..size]),
+                (Some(stacks), abi::PERF_RECORD_COMM | abi::PERF_RECORD_MMAP2) => {
+                    stacks.note_code(&record[..size]);
+                    None
+                }
                 _ => parse(&record[..size]),
             };
             if let Some(found) = found {

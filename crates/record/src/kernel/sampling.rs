@@ -2,11 +2,11 @@
 //! thread leaves its CPU.
 //!
 //! **Method.** Two software events beside that of the switches ([`super::perf`]): the CPU's clock with a
-//! fixed period, and context switches, in buffers by themselves. The kernel copies registers and the upper
-//! end of the stack. They are unwound here, while the program runs ([`undertick_stacks`]); the trace gets a
+//! fixed period, and context switches, in separate buffers. The kernel copies registers and the innermost
+//! bytes of the stack. They are unwound here, while the program runs ([`undertick_stacks`]); the trace gets a
 //! number for each stack.
 //!
-//! **Caveats.** Where the kernel may not be looked at (`perf_event_paranoid` 2 without privilege), there
+//! **Caveats.** Where the kernel may not be sampled (`perf_event_paranoid` 2 without privilege), there
 //! are samples only of code of the program: none in system calls, and none of threads that wait. Of more
 //! switches than some 10 000 a second and CPU, some are not sampled.
 
@@ -29,12 +29,14 @@ use crate::trace_dir::TraceDir;
 
 /// The tree of stacks while the recorder writes it.
 pub(crate) const RAW_STACKS_FILE: &str = "stacks.txt";
+/// Its name while it is begun.
+pub(crate) const NEW_STACKS_FILE: &str = "stacks.txt.new";
 /// Largest text of a tree that is read: as long as one with its most nodes, frames and modules.
 const MOST_TEXT_BYTES: u64 = 64 << 20;
 /// Bytes of a stack that the kernel copies. A frame takes about 100.
 const STACK_BYTES: u32 = 16 << 10;
-/// Period of the event of switches. That of the clock is longer than [`MIN_EVERY`], ns, and tells the
-/// samples apart.
+/// Period of the event of switches. That of the clock is longer than [`MIN_EVERY`], ns, which
+/// distinguishes the samples.
 const EACH_SWITCH: u64 = 1;
 /// Shortest time between samples.
 pub const MIN_EVERY: Duration = Duration::from_micros(100);
@@ -87,9 +89,9 @@ impl Sampling {
     pub(super) fn start(trace: &TraceDir, every: Duration) -> Result<Self, TraceError> {
         let path = trace.join(RAW_STACKS_FILE);
         let known = Tree::read(&text(trace)?.unwrap_or_default());
-        // Written anew, without what was torn.
+        // Written anew, without what was torn, and only then in place of the old one.
         let file =
-            (trace.create(RAW_STACKS_FILE)).map_err(TraceError::io(&path, "cannot create"))?;
+            (trace.create(NEW_STACKS_FILE)).map_err(TraceError::io(&path, "cannot create"))?;
         let mut sampling = Self {
             description: StackSampling {
                 every_ns: every.max(MIN_EVERY).as_nanos() as u64,
@@ -103,6 +105,11 @@ impl Sampling {
             failed: None,
         };
         sampling.flush();
+        if let Some(error) = sampling.failed.take() {
+            return Err(TraceError::io(&path, "cannot write")(error));
+        }
+        (trace.rename(NEW_STACKS_FILE, RAW_STACKS_FILE))
+            .map_err(TraceError::io(&path, "cannot replace"))?;
         Ok(sampling)
     }
 
@@ -126,7 +133,7 @@ impl Sampling {
         attr.set_exclude_kernel(1);
         let opened = perf::open_event(&mut attr, cpu, thread);
         if let Err(error) = &opened {
-            self.description.why = format!("samples on a CPU: {error}");
+            self.lacks(error);
         }
         opened.ok()
     }
@@ -151,12 +158,43 @@ impl Sampling {
         opened.ok()
     }
 
+    /// Notes what cannot be sampled, and why.
     fn lacks(&mut self, error: &io::Error) {
-        (self.description.in_kernel, self.description.when_leaving) = (false, false);
-        self.description.why = format!(
-            "no samples in system calls and of threads that wait ({error}): they need CAP_PERFMON, or \
-             /proc/sys/kernel/perf_event_paranoid at 1"
-        );
+        match error.raw_os_error() {
+            // The CPU was taken offline since, or the thread has ended.
+            Some(libc::ENODEV | libc::ESRCH) => {}
+            Some(libc::EACCES | libc::EPERM) => {
+                (self.description.in_kernel, self.description.when_leaving) = (false, false);
+                self.description.why = format!(
+                    "Time in system calls and waits were not sampled ({error}): this needs CAP_PERFMON \
+                     (before Linux 5.8 CAP_SYS_ADMIN), or /proc/sys/kernel/perf_event_paranoid at 1 or lower"
+                );
+            }
+            _ => self.description.why = format!("Some CPUs or threads were not sampled: {error}"),
+        }
+    }
+
+    /// Notes why waits are not sampled.
+    pub(super) fn lacks_waits(&mut self, why: &str) {
+        self.description.when_leaving = false;
+        self.description.why = format!("Waits were not sampled: {why}");
+    }
+
+    /// Takes a record of code that a process mapped, or executes.
+    pub(super) fn note_code(&mut self, bytes: &[u8]) {
+        let word = |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk());
+        let Some(pid) = word(8).map(|word| i32::from_ne_bytes(*word)) else {
+            return;
+        };
+        let kind = word(0).map_or(0, |word| u32::from_ne_bytes(*word));
+        let misc = word(4).map_or(0, |&[low, high, ..]: &[u8; 4]| {
+            u32::from(u16::from_ne_bytes([low, high]))
+        });
+        match kind {
+            abi::PERF_RECORD_MMAP2 => self.unwinders.has_mapped(pid),
+            _ if misc & abi::PERF_RECORD_MISC_COMM_EXEC != 0 => self.unwinders.has_executed(pid),
+            _ => {}
+        }
     }
 
     /// Takes a sample as the kernel wrote it.
@@ -190,10 +228,17 @@ impl Sampling {
     /// Ends; returns what went wrong, if anything did.
     pub(super) fn finish(mut self) -> Option<String> {
         self.flush();
-        let error = self.failed?;
-        Some(format!(
-            "the disk refused stacks while recording, some samples have none: {error}"
-        ))
+        let no_room = self.unwinders.no_room();
+        match self.failed {
+            Some(error) => Some(format!(
+                "the disk refused stacks while recording, some samples have none: {error}"
+            )),
+            None => (no_room > 0).then(|| {
+                format!(
+                    "{no_room} stack samples have no functions: the trace holds as many different stacks as it can"
+                )
+            }),
+        }
     }
 }
 

@@ -92,7 +92,7 @@ fn call_tree(page: &mut String, found: &Comparison) -> Result {
     page.push_str("<section id=\"tree\">\n<h2>Call tree</h2>\n");
     tree::Icicle {
         id: "icicle",
-        label: "Call tree",
+        label: "Call tree; the table below says the same in numbers",
         controls: CHOICES,
         key: &[tree::OF_TIMES, KEY].concat(),
     }

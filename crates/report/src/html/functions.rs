@@ -17,8 +17,8 @@ const NO_BREAKS: usize = usize::MAX;
 const CHOICES: &str = "<label>Widths <select id=\"functions-widths\"><option value=\"on_cpu\">time on a \
     CPU</option><option value=\"waited\">time waited</option></select></label>";
 const KEY: &str = "<p class=\"hint\">Spans, and below them the functions in which their threads were \
-    sampled. Each bar is as wide as its samples or the time waited; outer functions through which \
-    everything in a span went are left out. A click zooms, another one goes back.</p>\n";
+    sampled. Each bar is as wide as its samples or its time waited. Outer functions with 98 % or more \
+    of a span are not drawn, except the innermost of them. A click zooms, another one goes back.</p>\n";
 
 /// A row: the path's name, its samples, and its largest functions.
 type Row<'a> = (&'a str, &'a PathStacks, &'a [String]);
@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut String, report: &Report, found: &Stacks) -> Resul
     writeln!(page, "<p>{}</p>", Text(&with_micro(summary.trim())))?;
     Icicle {
         id: "functions-tree",
-        label: "Functions by span",
+        label: "Functions by span; the table below has the largest functions of each span",
         controls: CHOICES,
         key: KEY,
     }
@@ -51,7 +51,7 @@ pub(super) fn write(page: &mut String, report: &Report, found: &Stacks) -> Resul
 fn columns<'a>(found: &'a Stacks) -> Columns<'a, Row<'a>> {
     let all = found.on_cpu.max(1) as f64;
     Columns::new()
-        .page("span", |(name, ..): Row<'a>| Cell::Name(name))
+        .page("path", |(name, ..): Row<'a>| Cell::Name(name))
         .page("CPU samples, share of all", move |(_, of, _)| {
             Cell::Part(of.on_cpu, of.on_cpu as f64 / all)
         })
@@ -62,7 +62,7 @@ fn columns<'a>(found: &'a Stacks) -> Columns<'a, Row<'a>> {
         .page("time waited", |(_, of, _)| {
             Cell::duration((of.waits > 0).then_some(of.waited_ns))
         })
-        .page("its own functions", |(_, _, named)| {
+        .page("innermost functions", |(_, _, named)| {
             Cell::Lines(named.to_vec())
         })
         .words()

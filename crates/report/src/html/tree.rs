@@ -44,8 +44,8 @@ impl Icicle<'_> {
              <label>Find <input type=\"search\" id=\"{id}-find\" autocomplete=\"off\"></label>{controls}\
              <button type=\"button\" data-act=\"whole\">Whole tree</button> \
              <output id=\"{id}-found\"></output></p>\n\
-             <div class=\"bars\" role=\"group\" aria-label=\"{label}; the table below says the same in \
-             numbers. Arrows move, Enter zooms, Escape shows all.\"></div>\n\
+             <div class=\"bars\" role=\"group\" aria-label=\"{label}. \
+             Arrows move, Enter zooms, Escape shows all.\"></div>\n\
              <output class=\"readout\"></output>\n{key}</div>"
         )
     }
@@ -88,7 +88,7 @@ pub(super) fn write(page: &mut String, report: &Report) -> Result {
     );
     Icicle {
         id: "icicle",
-        label: "Call tree",
+        label: "Call tree; the table below says the same in numbers",
         controls: "",
         key: OF_TIMES,
     }

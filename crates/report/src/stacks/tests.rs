@@ -23,7 +23,7 @@ fn stacks() -> Stacks {
         on_cpu: 200,
         waits: 2,
         waits_known: 1.0,
-        cut: 0.25,
+        incomplete: 0.25,
         functions: ["main", "work;\u{1b}[31m", "lock"].map(function).to_vec(),
         paths: vec![PathStacks {
             path: None,

@@ -3,12 +3,18 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use undertick_format::files::{EVENTS_FILE, KERNEL_FILE, MANIFEST_FILE, RAW_FILE};
+use undertick_format::files::{EVENTS_FILE, KERNEL_FILE, MANIFEST_FILE, RAW_FILE, STACKS_FILE};
 
 use crate::trace_dir::TraceDir;
 
 /// The files of a complete snapshot.
-const FILES: [&str; 4] = [MANIFEST_FILE, EVENTS_FILE, KERNEL_FILE, RAW_FILE];
+const FILES: [&str; 5] = [
+    MANIFEST_FILE,
+    EVENTS_FILE,
+    KERNEL_FILE,
+    RAW_FILE,
+    STACKS_FILE,
+];
 
 /// A snapshot that was made.
 #[derive(Clone, Debug)]

@@ -52,7 +52,7 @@ pub(super) fn stacks(intervals: &[IntervalReport]) -> Option<Stacks> {
         on_cpu: paths.iter().map(|of| of.on_cpu).sum(),
         waits: paths.iter().map(|of| of.waits).sum(),
         waits_known: 0.97,
-        cut: 0.02,
+        incomplete: 0.02,
         functions: functions.collect(),
         paths,
     })
