@@ -75,8 +75,12 @@ pub fn path(
             waited_text(of.waited_ns)
         ),
     };
+    let inside = match name {
+        OUTSIDE => "",
+        _ => ", with the spans inside it",
+    };
     let line = format!(
-        "{}, with the spans inside it: {} on a CPU ({} of all); {waits}.",
+        "{}{inside}: {} on a CPU ({} of all); {waits}.",
         clean(name),
         counted(of.on_cpu),
         figures::per_cent(of.on_cpu as f64 / stacks.on_cpu.max(1) as f64),

@@ -14,18 +14,17 @@
 //! yet has none either. A thread's last way off its CPU, when it ends, is not recorded. A program
 //! that changes its user by executing a set-uid file loses its events.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, Ordering};
+mod buffer;
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 use perf_event_open_sys::bindings as abi;
-use rustix::mm::{MapFlags, ProtFlags};
 use undertick_clock::ClockId;
 
 use super::raw::{Record, RecordKind};
 use super::sampling::Sampling;
+use buffer::{Buffer, open_buffers};
 
 /// Bytes of a buffer: 16384 switches, 0.1 s of a fast ping-pong. This is as much as a user may
 /// lock (`perf_event_mlock_kb`, 516 KiB a CPU); a second recorder takes from `ulimit -l`.
@@ -103,7 +102,7 @@ impl Perf {
             Some(_) => (bytes_with_stacks(cpus.len()), LEAST_BYTES_WITH_STACKS),
             None => (MOST_BYTES, LEAST_BYTES),
         };
-        let buffers = buffers(&cpus, &threads, (bytes, min_bytes), &mut |cpu, thread| {
+        let buffers = open_buffers(&cpus, &threads, (bytes, min_bytes), &mut |cpu, thread| {
             let mut attr = switches(clock, thread, stacks.is_some());
             let of_switches = match open_event(&mut attr, cpu, thread) {
                 Ok(event) => event,
@@ -131,7 +130,7 @@ impl Perf {
                         .into_iter()
                         .collect())
                 };
-                let opened = self::buffers(&cpus, &threads, (bytes, min_bytes), open);
+                let opened = open_buffers(&cpus, &threads, (bytes, min_bytes), open);
                 opened.unwrap_or_else(|why| {
                     stacks.lacks_waits(&why);
                     Vec::new()
@@ -195,68 +194,6 @@ fn bytes_with_stacks(cpus: usize) -> usize {
     let each = MOST_BYTES_TOGETHER / cpus.max(1);
     let power = 1 << each.max(1).ilog2();
     power.clamp(MOST_BYTES, MOST_BYTES_WITH_STACKS)
-}
-
-/// Opens the events of all threads on each CPU, in a buffer for each CPU, all of one size: as large as
-/// memory may be locked for, between these sizes.
-fn buffers(
-    cpus: &[u32],
-    threads: &[i32],
-    (mut bytes, min_bytes): (usize, usize),
-    open: &mut dyn FnMut(u32, i32) -> Result<Vec<(OwnedFd, bool)>, String>,
-) -> Result<Vec<Buffer>, String> {
-    'again: loop {
-        let mut buffers = Vec::with_capacity(cpus.len());
-        for &cpu in cpus {
-            let mut events = Vec::new();
-            for &thread in threads {
-                events.extend(open(cpu, thread)?);
-            }
-            let mut events = events.into_iter();
-            let Some((event, counts_lost)) = events.next() else {
-                continue;
-            };
-            let (page, mapped_bytes) = match map(&event, bytes) {
-                Ok(map) => map,
-                Err(_) if bytes > min_bytes => {
-                    bytes /= 2;
-                    continue 'again;
-                }
-                Err(error) => return Err(not_mapped(&error)),
-            };
-            let mut buffer = Buffer::new(event, counts_lost, cpu, page, mapped_bytes);
-            for (event, _) in events {
-                buffer.share(event)?;
-            }
-            buffers.push(buffer);
-        }
-        return Ok(buffers);
-    }
-}
-
-fn not_mapped(error: &io::Error) -> String {
-    format!(
-        "no memory for its buffers may be locked ({error}): raise ulimit -l or \
-         /proc/sys/kernel/perf_event_mlock_kb, or is another recording running?"
-    )
-}
-
-/// Maps `bytes`, a power of two, of the event's buffer, after its control page.
-fn map(event: &OwnedFd, bytes: usize) -> io::Result<(*mut abi::perf_event_mmap_page, usize)> {
-    let page_bytes = rustix::param::page_size();
-    let mapped_bytes = page_bytes + bytes.max(page_bytes);
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let base = unsafe {
-        rustix::mm::mmap(
-            null_mut(),
-            mapped_bytes,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::SHARED,
-            event.as_fd(),
-            0,
-        )
-    }?;
-    Ok((base.cast(), mapped_bytes))
 }
 
 fn refused(error: &io::Error) -> String {
@@ -340,150 +277,6 @@ pub(super) fn open_event(
     match open(abi::PERF_FORMAT_LOST) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((open(0)?, false)),
         opened => Ok((opened?, true)),
-    }
-}
-
-/// One CPU's event and its buffer.
-#[derive(Debug)]
-struct Buffer {
-    event: OwnedFd,
-    /// Events of other threads, which write here too.
-    others: Vec<OwnedFd>,
-    counts_lost: bool,
-    cpu: i16,
-    page: *mut abi::perf_event_mmap_page,
-    mapped_bytes: usize,
-    data: *const u8,
-    bytes: usize,
-    /// Losses that records reported.
-    reported: u64,
-}
-
-// SAFETY: the mapping belongs to the buffer alone and is accessed through it.
-unsafe impl Send for Buffer {}
-
-impl Buffer {
-    fn new(
-        event: OwnedFd,
-        counts_lost: bool,
-        cpu: u32,
-        page: *mut abi::perf_event_mmap_page,
-        mapped_bytes: usize,
-    ) -> Self {
-        let page_bytes = rustix::param::page_size();
-        Self {
-            event,
-            others: Vec::new(),
-            counts_lost,
-            cpu: cpu as i16,
-            page,
-            mapped_bytes,
-            // SAFETY: the data follow the first page of the mapping.
-            data: unsafe { page.cast::<u8>().add(page_bytes) },
-            bytes: mapped_bytes - page_bytes,
-            reported: 0,
-        }
-    }
-
-    /// Makes another event write here too.
-    fn share(&mut self, event: OwnedFd) -> Result<(), String> {
-        // SAFETY: both are perf events of ours.
-        let shared = unsafe {
-            perf_event_open_sys::ioctls::SET_OUTPUT(event.as_raw_fd(), self.event.as_raw_fd())
-        };
-        if shared < 0 {
-            return Err(refused(&io::Error::last_os_error()));
-        }
-        self.others.push(event);
-        Ok(())
-    }
-
-    fn drain(
-        &mut self,
-        mapped: bool,
-        mut stacks: Option<&mut Sampling>,
-        take: &mut impl FnMut(Record),
-    ) {
-        // SAFETY: both words are in the mapped page and aligned; the kernel
-        // stores the head, we the tail.
-        let (head, tail) = unsafe {
-            (
-                AtomicU64::from_ptr(&raw mut (*self.page).data_head),
-                AtomicU64::from_ptr(&raw mut (*self.page).data_tail),
-            )
-        };
-        let end = head.load(Ordering::Acquire);
-        let mut at = tail.load(Ordering::Relaxed);
-        let mut record = vec![0; 64];
-        while at < end {
-            self.copy(at, &mut record[..HEADER_BYTES]);
-            let size = usize::from(u16::from_ne_bytes([record[6], record[7]]));
-            if size < HEADER_BYTES || size as u64 > end - at {
-                at = end; // not what the kernel writes
-                break;
-            }
-            if size > record.len() {
-                record.resize(size, 0);
-            }
-            self.copy(at, &mut record[..size]);
-            let found = match (&mut stacks, record_type(&record)) {
-                (Some(stacks), abi::PERF_RECORD_SAMPLE) => stacks.take(&record[..size]),
-                (Some(stacks), abi::PERF_RECORD_COMM | abi::PERF_RECORD_MMAP2) => {
-                    stacks.note_code(&record[..size]);
-                    None
-                }
-                _ => parse(&record[..size]),
-            };
-            if let Some(found) = found {
-                if found.kind == RecordKind::PerfLost {
-                    self.reported += found.payload as u64;
-                }
-                take(Record { mapped, ..found });
-            }
-            at += size as u64;
-        }
-        tail.store(at, Ordering::Release);
-    }
-
-    /// Copies from position `at` of the stream, wrapping around the end of the buffer.
-    fn copy(&self, at: u64, into: &mut [u8]) {
-        let start = (at % self.bytes as u64) as usize;
-        let first = into.len().min(self.bytes - start);
-        // SAFETY: both pieces are within the data, and the kernel does not
-        // write there before the tail has moved on.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.data.add(start), into.as_mut_ptr(), first);
-            std::ptr::copy_nonoverlapping(
-                self.data,
-                into.as_mut_ptr().add(first),
-                into.len() - first,
-            );
-        }
-    }
-
-    /// Records lost since the events were opened, where the kernel counts them.
-    fn lost(&self) -> u64 {
-        let lost = |event: &OwnedFd| {
-            let mut words = [0; 16];
-            match File::from(event.try_clone().ok()?).read(&mut words) {
-                Ok(16) => Some(u64::from_ne_bytes(words[8..].try_into().expect("8 bytes"))),
-                _ => None,
-            }
-        };
-        if !self.counts_lost {
-            return 0;
-        }
-        std::iter::once(&self.event)
-            .chain(&self.others)
-            .filter_map(lost)
-            .sum()
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `map`; nothing borrows it.
-        let _ = unsafe { rustix::mm::munmap(self.page.cast(), self.mapped_bytes) };
     }
 }
 
