@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{compile, manifest, record, undertick};
 use crate::run::{Scratch, command, output, root};
 use crate::statistics::median;
@@ -21,6 +23,12 @@ const FLIGHT: [&str; 4] = [
 /// Events per second of one thread, and the share of a CPU that the recorder may use, %.
 const RATES: [(&str, f64); 2] = [("1000000", 1.0), ("10000000", 5.0)];
 const STALLS: &str = "200";
+/// Kinds of stalls, the functions one of which their stacks must hold, and their first cause.
+const KINDS: [(&str, &[&str], &str); 3] = [
+    ("spin", &["stall"], "unexplained"),
+    ("sleep", &["nanosleep", "clock_nanosleep"], "waited"),
+    ("lock", &["pthread_mutex_lock", "__lll_lock_wait"], "waited"),
+];
 /// Time over which the recorder's CPU time is read.
 const SECONDS: u64 = 3;
 
@@ -41,7 +49,11 @@ pub fn measure(pairs: usize) -> Result<(), String> {
     for kind in ["spin", "sleep", "lock"] {
         found(&stalls, kind, &scratch)?;
     }
-    open(&stalls, &trace)
+    open(&stalls, &trace)?;
+    for (kind, functions, cause) in KINDS {
+        explained(&stalls, (kind, functions, cause), &scratch)?;
+    }
+    Ok(())
 }
 
 /// The events that a program writes in a second, with a rule and without, in turn.
@@ -147,6 +159,68 @@ fn found(stalls: &str, kind: &str, scratch: &Scratch) -> Result<(), String> {
     println!(
         "held up by {kind}: {wanted} times for 8 ms; {hits} requests over 6 ms were found, in \
          {snapshots} snapshots"
+    );
+    Ok(())
+}
+
+/// Whether the snapshot of each stall says why it was long: the stack in which its thread was sampled
+/// most, and the first cause.
+fn explained(
+    stalls: &str,
+    (kind, functions, cause): (&str, &[&str], &str),
+    scratch: &Scratch,
+) -> Result<(), String> {
+    let dir = scratch.path(&format!("{kind}-stacks"));
+    std::fs::create_dir(&dir).map_err(|e| format!("{dir}: {e}"))?;
+    let options = [
+        "--overflow",
+        "overwrite",
+        "--no-calibration",
+        "--stacks",
+        "1ms",
+        "--trigger",
+        "request > 6ms",
+        "--keep",
+        "20ms..1ms",
+        "--at-most",
+        "1000/h",
+    ];
+    record(
+        &format!("{dir}/t.ut"),
+        &options,
+        &[stalls, "stalls", STALLS, "20", kind],
+    )?;
+    let (mut snapshots, mut with_stack, mut with_cause) = (0, 0, 0);
+    for number in 1.. {
+        let snapshot = format!("{dir}/t-{number}.ut");
+        if !Path::new(&snapshot).exists() {
+            break;
+        }
+        let undertick = undertick();
+        let said = output(command(&[
+            &undertick,
+            "explain",
+            &snapshot,
+            "request",
+            "--slowest",
+            "1",
+            "--json",
+        ]))?;
+        let found: Value = serde_json::from_str(&said).map_err(|e| format!("{snapshot}: {e}"))?;
+        let call = &found["paths"][0]["slowest"][0];
+        let stack = call["stacks"][0]["functions"].as_array();
+        let is_there = stack.is_some_and(|stack| {
+            stack
+                .iter()
+                .any(|name| functions.iter().any(|wanted| name == wanted))
+        });
+        snapshots += 1;
+        with_stack += u32::from(is_there);
+        with_cause += u32::from(call["parts"][0]["cause"] == cause);
+    }
+    println!(
+        "held up by {kind}, with --stacks 1ms: of {snapshots} snapshots {with_stack} have one of {functions:?} \
+         in the stack, {with_cause} have {cause:?} as the first cause (target 95 %)"
     );
     Ok(())
 }
