@@ -301,3 +301,29 @@ fn the_pieces_of_the_chapter_on_scripts() {
     let parsed = parsed.unwrap_or_else(|why| panic!("{why}\n{script}"));
     assert_eq!(parsed.settings.len(), 3 * 2 * 4);
 }
+
+#[test]
+fn the_commands_of_services() {
+    for file in ["undertick.service", "kubernetes.yml"] {
+        let path = root().join("docs/service").join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let without_comments = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'));
+        // One command, over several lines.
+        let joined: Vec<&str> = without_comments
+            .map(|line| line.trim_end_matches('\\'))
+            .collect();
+        let joined = joined.join(" ");
+        let from = joined.find("undertick --quiet record").expect("a command");
+        let to = joined[from..].find(".ut").expect("its trace") + ".ut".len();
+        let command = joined[from..][..to]
+            .replace("-o \"", "-o ")
+            .replace("$(date +%s)", "1")
+            .replace("$pid", "1");
+        let words = &commands(&command)[0];
+        let words = ours(words).expect("a command of ours");
+        assert!(words.len() > 15, "{words:?}");
+        assert_eq!(wrong(&words, false), None, "{file}");
+    }
+}

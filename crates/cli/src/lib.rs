@@ -43,6 +43,7 @@ mod import;
 mod interference;
 mod live;
 mod merge;
+mod metrics;
 mod options;
 mod output;
 mod passes;

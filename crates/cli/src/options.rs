@@ -211,6 +211,10 @@ pub struct Record {
     /// narrow
     #[arg(long, value_name = "TIME", default_value = "15s", requires = "runs", value_parser = sizes::parse_moment)]
     pub apart: Duration,
+    /// Write events, losses, snapshots and the recorder's CPU time to a file each second, in the
+    /// text form of Prometheus (for the textfile collector of its node exporter)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "card"])]
+    pub metrics: Option<PathBuf>,
 }
 
 // A doc comment here would appear in the help of the commands that have these options.

@@ -20,6 +20,7 @@ use undertick_record::triggers::Triggers;
 use undertick_trigger::{Rule, Watch};
 
 use crate::Failure;
+use crate::metrics::Metrics;
 use crate::options::{Overflow, Record, Recording};
 use crate::progress::Progress;
 use crate::runs;
@@ -41,11 +42,23 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         return card(&device, arguments.recording);
     }
     let prepared = prepare(arguments.recording)?;
+    let mut metrics = arguments
+        .metrics
+        .as_deref()
+        .map(Metrics::start)
+        .transpose()?;
     let mut progress = Progress::new();
     let result = perform(prepared, With::default(), &mut |update| {
-        progress.update(update)
+        if let Some(metrics) = &mut metrics {
+            metrics.update(&update);
+        }
+        progress.update(update);
     });
     progress.done();
+    if let Some(metrics) = metrics {
+        let ended = result.as_ref().map(|ended| &ended.manifest);
+        metrics.finish(ended.map_or((0, 0), |manifest| (manifest.events, manifest.lost)));
+    }
     result.map(|ended| ended.say())
 }
 
