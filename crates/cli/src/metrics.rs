@@ -79,7 +79,7 @@ impl Metrics {
     fn register(&mut self) {
         let registry = &mut self.registry;
         registry.register("events", "Events kept", self.events.clone());
-        let help = "Events lost, for any reason";
+        let help = "Events lost; of a flight recorder also those that were overwritten";
         registry.register("lost_events", help, self.lost.clone());
         let help = "Threads and recorder instances with a ring";
         registry.register("rings", help, self.threads.clone());
