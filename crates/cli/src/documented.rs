@@ -316,11 +316,17 @@ fn the_commands_of_services() {
             .collect();
         let joined = joined.join(" ");
         let from = joined.find("undertick --quiet record").expect("a command");
-        let to = joined[from..].find(".ut").expect("its trace") + ".ut".len();
-        let command = joined[from..][..to]
-            .replace("-o \"", "-o ")
-            .replace("$(date +%s)", "1")
-            .replace("$pid", "1");
+        let trace = joined[from..].find(".ut").expect("its trace") + ".ut".len();
+        let server = joined[from..].find("-- /usr/bin/my-server");
+        let to = server.map_or(trace, |at| at + "-- /usr/bin/my-server".len());
+        let numbers = [("$(date +%s)", "1"), ("$(date +%%s)", "1")];
+        let mut command = joined[from..][..to].to_owned();
+        for (shell, number) in numbers {
+            command = command.replace(shell, number);
+        }
+        if command.matches('"').count() % 2 == 1 {
+            command.push('"');
+        }
         let words = &commands(&command)[0];
         let words = ours(words).expect("a command of ours");
         assert!(words.len() > 15, "{words:?}");

@@ -40,14 +40,16 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Writes the file for the first time.
+    /// Writes the file for the first time, of the recording of that trace.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn start(path: &Path) -> Result<Self, Failure> {
+    pub fn start(path: &Path, trace: &Path) -> Result<Self, Failure> {
+        let name = trace.file_name().unwrap_or(trace.as_os_str());
+        let label = ("trace".into(), name.to_string_lossy().into_owned().into());
         let mut metrics = Self {
             path: path.to_owned(),
-            registry: Registry::with_prefix("undertick"),
+            registry: Registry::with_prefix_and_labels("undertick", [label].into_iter()),
             events: Counter::default(),
             lost: Counter::default(),
             threads: Gauge::default(),
@@ -78,8 +80,9 @@ impl Metrics {
 
     fn register(&mut self) {
         let registry = &mut self.registry;
-        registry.register("events", "Events kept", self.events.clone());
-        let help = "Events lost; of a flight recorder also those that were overwritten";
+        let help = "Events kept; of a flight recorder those of threads that have ended, and at its end all";
+        registry.register("events", help, self.events.clone());
+        let help = "Events that the program could not record";
         registry.register("lost_events", help, self.lost.clone());
         let help = "Threads and recorder instances with a ring";
         registry.register("rings", help, self.threads.clone());
@@ -181,12 +184,17 @@ mod tests {
     fn the_file_has_what_the_recorder_reports_and_is_whole() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("undertick.prom");
-        let mut metrics =
-            Metrics::start(&path).unwrap_or_else(|failure| panic!("{}", failure.text));
+        let mut metrics = Metrics::start(&path, Path::new("dir/run.ut"))
+            .unwrap_or_else(|failure| panic!("{}", failure.text));
         let of = |text: &str, name: &str| -> f64 {
-            let line = text
-                .lines()
-                .find(|line| line.split(' ').next() == Some(name));
+            let labels = |name: &str| match name.split_once('{') {
+                Some((name, more)) => format!("{name}{{trace=\"run.ut\",{more}"),
+                None => format!("{name}{{trace=\"run.ut\"}}"),
+            };
+            let line = (text.lines()).find(|line| {
+                let (series, _) = line.rsplit_once(' ').unwrap_or((line, ""));
+                series == labels(name)
+            });
             let value = line.and_then(|line| line.rsplit(' ').next()).expect(name);
             value.parse().expect("a number")
         };
@@ -226,7 +234,9 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_is_refused_at_once() {
         let path = Path::new("/nowhere/undertick.prom");
-        let refused = Metrics::start(path).err().expect("refused");
+        let refused = Metrics::start(path, Path::new("run.ut"))
+            .err()
+            .expect("refused");
         assert!(
             refused.text.contains("its directory must exist"),
             "{}",

@@ -42,10 +42,8 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
         return card(&device, arguments.recording);
     }
     let prepared = prepare(arguments.recording)?;
-    let mut metrics = arguments
-        .metrics
-        .as_deref()
-        .map(Metrics::start)
+    let mut metrics = (arguments.metrics.as_deref())
+        .map(|path| Metrics::start(path, &prepared.request.trace))
         .transpose()?;
     let mut progress = Progress::new();
     let result = perform(prepared, With::default(), &mut |update| {
@@ -57,7 +55,11 @@ pub fn run(arguments: Record) -> Result<u8, Failure> {
     progress.done();
     if let Some(metrics) = metrics {
         let ended = result.as_ref().map(|ended| &ended.manifest);
-        metrics.finish(ended.map_or((0, 0), |manifest| (manifest.events, manifest.lost)));
+        metrics.finish(ended.map_or((0, 0), |manifest| {
+            // What a flight recorder has overwritten is not lost.
+            let overwritten: u64 = manifest.rings.iter().map(|ring| ring.overwritten).sum();
+            (manifest.events, manifest.lost.saturating_sub(overwritten))
+        }));
     }
     result.map(|ended| ended.say())
 }

@@ -11,7 +11,8 @@
 //! **Bounds.** At most [`MOST_NODES`] nodes, [`MOST_FRAMES`] frames of a stack, [`MOST_PROCESSES`] processes.
 //!
 //! **Caveats.** The copy of the stack has a limited size: frames beyond it are missing, and such a stack
-//! begins with [`Root::Cut`]. An inlined function is counted in its caller. A process that ended before its
+//! begins with [`Root::Cut`]. An inlined function is counted in its caller. Samples in the 10 ms around an exec
+//! may be unwound by the files of the other program. A process that ended before its
 //! first sample was read has no frames.
 
 mod elf;

@@ -51,9 +51,9 @@ impl Tree {
         }
         for (module, frames) in by_module {
             let addresses: Vec<u64> = frames.iter().map(|&at| self.frames[at].address).collect();
-            let symbols = Symbols::read(&self.modules[module as usize], &addresses);
-            for at in frames {
-                let function = symbols.function(self.frames[at].address);
+            let names = Names::read(&self.modules[module as usize], &addresses);
+            for (place, at) in frames.into_iter().enumerate() {
+                let function = names.function(place, addresses[place]);
                 functions[at] = *numbers.entry(function).or_insert_with_key(|function| {
                     named.functions.push(function.clone());
                     named.functions.len() as u32 - 1
@@ -66,13 +66,13 @@ impl Tree {
     }
 }
 
-/// The functions of a module.
-struct Symbols {
+/// The names of the functions at some addresses of a module.
+struct Names {
     path: String,
-    symbols: Vec<Symbol>,
+    symbols: Vec<Option<String>>,
 }
 
-impl Symbols {
+impl Names {
     fn read(module: &Module, addresses: &[u64]) -> Self {
         let (path, symbols) = match module {
             Module::File { build_id, path } => {
@@ -81,18 +81,16 @@ impl Symbols {
             }
             Module::Code { pid } => {
                 let list = format!("/tmp/perf-{pid}.map");
-                (
-                    String::new(),
-                    list_of_code(Path::new(&list)).unwrap_or_default(),
-                )
+                let all = list_of_code(Path::new(&list)).unwrap_or_default();
+                (String::new(), elf::names_at(&all, addresses))
             }
         };
         Self { path, symbols }
     }
 
-    fn function(&self, address: u64) -> Function {
-        let name = match elf::at(&self.symbols, address) {
-            Some(found) => readable(&found.symbol),
+    fn function(&self, place: usize, address: u64) -> Function {
+        let name = match &self.symbols[place] {
+            Some(symbol) => readable(symbol),
             None => {
                 let file = self.path.rsplit('/').next().filter(|name| !name.is_empty());
                 format!("{}+{address:#x}", file.unwrap_or("code"))

@@ -1,6 +1,6 @@
 //! Unwinds samples of processes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -40,7 +40,8 @@ pub struct Registers {
 #[derive(Default)]
 pub struct Unwinders {
     processes: HashMap<i32, Process>,
-    files: HashMap<(u64, u64), Arc<Unwinding>>,
+    /// Tables of files by device and inode; nothing of those that have none.
+    files: HashMap<(u64, u64), Option<Arc<Unwinding>>>,
     /// Bytes that the tables of files take.
     bytes: usize,
     vdso: Option<Option<Arc<Unwinding>>>,
@@ -59,6 +60,7 @@ impl std::fmt::Debug for Unwinders {
 /// A process that was sampled.
 struct Process {
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+    /// In order of addresses.
     code: Vec<Code>,
     read_at: Instant,
     /// It has mapped code since.
@@ -68,7 +70,7 @@ struct Process {
 /// Mapped code: its module, and what to subtract from its addresses.
 #[derive(Clone, Debug)]
 struct Code {
-    addresses: Range<u64>,
+    mapping: Mapping,
     module: tree::Module,
     bias: u64,
 }
@@ -200,25 +202,41 @@ impl Unwinders {
                 self.processes.remove(&pid);
             }
         }
-        let mut process = Process {
+        let mut process = self.processes.remove(&pid).unwrap_or_else(|| Process {
             unwinder: UnwinderNative::new(),
             code: Vec::new(),
             read_at: now,
             is_stale: false,
-        };
-        for mapping in &mappings {
-            self.add(pid, &mut process, mapping);
+        });
+        (process.read_at, process.is_stale) = (now, false);
+        // Modules are indexed when they are added, so only what has changed is.
+        let Process { unwinder, code, .. } = &mut process;
+        code.retain(|code| {
+            let stays = mappings.contains(&code.mapping);
+            if !stays {
+                unwinder.remove_module(code.mapping.addresses.start);
+            }
+            stays
+        });
+        let known: HashSet<u64> = code
+            .iter()
+            .map(|code| code.mapping.addresses.start)
+            .collect();
+        for mapping in mappings {
+            if !known.contains(&mapping.addresses.start) {
+                self.add(pid, &mut process, mapping);
+            }
         }
-        process.code.sort_by_key(|code| code.addresses.start);
+        (process.code).sort_by_key(|code| code.mapping.addresses.start);
         self.processes.insert(pid, process);
     }
 
-    fn add(&mut self, pid: i32, process: &mut Process, mapping: &Mapping) {
+    fn add(&mut self, pid: i32, process: &mut Process, mapping: Mapping) {
         let Mapping {
             addresses, offset, ..
-        } = mapping;
+        } = &mapping;
         let (unwinding, path) = match &mapping.backing {
-            Backing::File { path, .. } => (self.file(pid, mapping), path.as_path()),
+            Backing::File { path, .. } => (self.file(pid, &mapping), path.as_path()),
             Backing::Vdso => (self.vdso(), Path::new("[vdso]")),
             Backing::Memory => (None, Path::new("")),
         };
@@ -232,16 +250,17 @@ impl Unwinders {
                 tree::Module::file(known.and_then(|(of, _)| of.build_id.clone()), path.clone())
             }
         };
-        process.code.push(Code {
-            addresses: addresses.clone(),
-            module,
-            bias: known.map_or(0, |(_, bias)| bias),
-        });
         if let Some((unwinding, bias)) = known {
             let sections = unwinding.sections();
             let module = Module::new(path, addresses.clone(), bias, sections);
             process.unwinder.add_module(module);
         }
+        let bias = known.map_or(0, |(_, bias)| bias);
+        process.code.push(Code {
+            mapping,
+            module,
+            bias,
+        });
     }
 
     /// What is read of a file that the process has mapped.
@@ -250,18 +269,28 @@ impl Unwinders {
             return None;
         };
         if let Some(known) = self.files.get(identity) {
-            return Some(Arc::clone(known));
+            return known.clone();
         }
+        // Another process may be able to open it.
         let file = opened(pid, mapping)?;
-        let unwinding = Unwinding::read(file).ok()?;
-        let bytes = self.bytes.saturating_add(unwinding.bytes());
-        if bytes > MOST_BYTES {
+        let unwinding = Unwinding::read(file).ok().map(Arc::new);
+        let bytes = unwinding.as_ref().map_or(0, |of| of.bytes());
+        if self.bytes.saturating_add(bytes) > MOST_BYTES {
+            self.forget_unused();
+        }
+        if self.bytes.saturating_add(bytes) > MOST_BYTES {
             return None;
         }
-        self.bytes = bytes;
-        let unwinding = Arc::new(unwinding);
-        self.files.insert(*identity, Arc::clone(&unwinding));
-        Some(unwinding)
+        self.bytes += bytes;
+        self.files.insert(*identity, unwinding.clone());
+        unwinding
+    }
+
+    /// Forgets the tables of files that no process has mapped.
+    fn forget_unused(&mut self) {
+        self.processes.clear();
+        self.files.clear();
+        self.bytes = 0;
     }
 
     /// The kernel's code for all programs, as this process has it.
@@ -342,8 +371,9 @@ fn native(
 
 /// The place of the code at an address.
 fn code_at(code: &[Code], address: u64) -> Option<usize> {
-    let at = (code.partition_point(|code| code.addresses.start <= address)).checked_sub(1)?;
-    code[at].addresses.contains(&address).then_some(at)
+    let begun = code.partition_point(|code| code.mapping.addresses.start <= address);
+    let at = begun.checked_sub(1)?;
+    code[at].mapping.addresses.contains(&address).then_some(at)
 }
 
 #[cfg(test)]

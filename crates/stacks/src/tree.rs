@@ -14,9 +14,9 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// Most nodes of a tree; further stacks are counted by their root alone.
-pub const MOST_NODES: usize = 1 << 18;
+pub const MOST_NODES: usize = 1 << 20;
 /// Most frames, and most modules.
-const MOST_FRAMES: usize = 1 << 18;
+const MOST_FRAMES: usize = 1 << 20;
 const MOST_MODULES: usize = 1 << 12;
 /// Longest path of a file that is written, and the one that stands for longer ones.
 const MOST_PATH_BYTES: usize = 4096;
@@ -207,37 +207,33 @@ impl Tree {
         Some(number)
     }
 
-    /// The number of a stack: its modules and the addresses in them, from the innermost on.
+    /// The number of a stack: its modules and the addresses in them, from the innermost on. Where there is no
+    /// room, that of its outer frames that are known.
     pub(crate) fn stack(&mut self, root: Root, frames: &[(&Module, u64)]) -> u32 {
-        self.known_stack(root, frames).unwrap_or_else(|| {
-            self.no_room += 1;
-            Root::Unknown as u32
-        })
-    }
-
-    fn known_stack(&mut self, root: Root, frames: &[(&Module, u64)]) -> Option<u32> {
-        let mut at = root as u32;
-        // With the last node frames are of no use.
-        if self.len() >= MOST_NODES && !frames.is_empty() {
-            return self.old_stack(root, frames);
-        }
-        for &(module, address) in frames.iter().rev() {
-            let module = self.module(module)?;
-            let frame = self.frame(Frame { module, address })?;
-            at = self.node(Node { caller: at, frame })?;
-        }
-        Some(at)
-    }
-
-    /// The number of a stack that is in the tree already.
-    fn old_stack(&self, root: Root, frames: &[(&Module, u64)]) -> Option<u32> {
         let mut at = root as u32;
         for &(module, address) in frames.iter().rev() {
+            match self.called(at, module, address) {
+                Some(node) => at = node,
+                None => {
+                    self.no_room += 1;
+                    break;
+                }
+            }
+        }
+        at
+    }
+
+    /// The node of a frame that another node called.
+    fn called(&mut self, caller: u32, module: &Module, address: u64) -> Option<u32> {
+        // Without room for its node a new frame is of no use.
+        if self.len() >= MOST_NODES {
             let module = *self.module_numbers.get(module)?;
             let frame = *self.frame_numbers.get(&Frame { module, address })?;
-            at = *self.node_numbers.get(&Node { caller: at, frame })?;
+            return self.node_numbers.get(&Node { caller, frame }).copied();
         }
-        Some(at)
+        let module = self.module(module)?;
+        let frame = self.frame(Frame { module, address })?;
+        self.node(Node { caller, frame })
     }
 
     /// Takes the lines that describe what is new since the last call.
@@ -322,10 +318,9 @@ mod tests {
         let (frames, text) = (tree.frames.len(), tree.new_lines());
         let known = [(&module, 3), (&module, 2), (&module, 1)];
         assert_eq!(tree.stack(Root::Whole, &known), inner);
-        assert_eq!(
-            tree.stack(Root::Whole, &[(&module, 1 << 40)]),
-            Root::Unknown as u32
-        );
+        let outer = tree.stack(Root::Whole, &[(&module, 2), (&module, 1)]);
+        let new = [(&module, 1 << 40), (&module, 2), (&module, 1)];
+        assert_eq!(tree.stack(Root::Whole, &new), outer, "its outer frames");
         assert_eq!((tree.no_room, tree.frames.len()), (1, frames));
         assert_eq!(tree.new_lines(), "");
         assert_eq!(Tree::read(&text).len(), MOST_NODES);

@@ -76,6 +76,9 @@ impl PerfClock {
     }
 }
 
+/// Buffers of samples of waits, or why there are none.
+type Waits = Result<Vec<Buffer>, String>;
+
 /// The events of all CPUs.
 #[derive(Debug)]
 pub(super) struct Perf {
@@ -102,41 +105,52 @@ impl Perf {
             Some(_) => (bytes_with_stacks(cpus.len()), LEAST_BYTES_WITH_STACKS),
             None => (MOST_BYTES, LEAST_BYTES),
         };
-        let buffers = open_buffers(&cpus, &threads, (bytes, min_bytes), &mut |cpu, thread| {
-            let mut attr = switches(clock, thread, stacks.is_some());
-            let of_switches = match open_event(&mut attr, cpu, thread) {
-                Ok(event) => event,
-                // The CPU was taken offline since, or the thread has ended.
-                Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ESRCH)) => {
-                    return Ok(Vec::new());
-                }
-                Err(error) => return Err(refused(&error)),
+        let mut open_both = |bytes: usize| -> Result<(Vec<Buffer>, Waits), String> {
+            let buffers = open_buffers(&cpus, &threads, (bytes, min_bytes), &mut |cpu, thread| {
+                let mut attr = switches(clock, thread, stacks.is_some());
+                let of_switches = match open_event(&mut attr, cpu, thread) {
+                    Ok(event) => event,
+                    // The CPU was taken offline since, or the thread has ended.
+                    Err(error)
+                        if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ESRCH)) =>
+                    {
+                        return Ok(Vec::new());
+                    }
+                    Err(error) => return Err(refused(&error)),
+                };
+                let of_clock =
+                    (stacks.as_mut()).and_then(|of| of.open_clock(clock.id, cpu, thread));
+                Ok([of_switches].into_iter().chain(of_clock).collect())
+            })?;
+            let Some(stacks) = &mut stacks else {
+                return Ok((buffers, Ok(Vec::new())));
             };
-            let of_clock = (stacks.as_mut()).and_then(|of| of.open_clock(clock.id, cpu, thread));
-            Ok([of_switches].into_iter().chain(of_clock).collect())
-        })?;
+            let waits = open_buffers(&cpus, &threads, (bytes, min_bytes), &mut |cpu, thread| {
+                let event = stacks.open_waits(clock.id, cpu, thread);
+                Ok(event.into_iter().collect())
+            });
+            Ok((buffers, waits))
+        };
+        // Buffers of the first kind must not take all the memory that may be locked.
+        let mut bytes = bytes;
+        let (buffers, waits) = loop {
+            match open_both(bytes)? {
+                (_, Err(_)) if bytes > min_bytes => bytes /= 2,
+                found => break found,
+            }
+        };
         if buffers.is_empty() {
             return Err(match threads.as_slice() {
                 [CALLER] => "no CPU was found in /sys/devices/system/cpu/online".to_owned(),
                 _ => "the program has ended".to_owned(),
             });
         }
-        let waits = match stacks {
-            None => Vec::new(),
-            Some(stacks) => {
-                let open = &mut |cpu, thread| {
-                    Ok(stacks
-                        .open_waits(clock.id, cpu, thread)
-                        .into_iter()
-                        .collect())
-                };
-                let opened = open_buffers(&cpus, &threads, (bytes, min_bytes), open);
-                opened.unwrap_or_else(|why| {
-                    stacks.lacks_waits(&why);
-                    Vec::new()
-                })
+        let waits = waits.unwrap_or_else(|why| {
+            if let Some(stacks) = &mut stacks {
+                stacks.lacks_waits(&why);
             }
-        };
+            Vec::new()
+        });
         Ok(Self {
             buffers,
             waits,
