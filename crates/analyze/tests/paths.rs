@@ -340,3 +340,41 @@ fn the_longest_call_may_be_no_sample() {
     assert_eq!((outer.max_ns, inner.max_ns), (Some(9.0), Some(7.0)));
     assert_eq!(interval(&report, "event 2").culled.count, 1);
 }
+
+/// A span that is still open when the trace ends, as that around a server's whole life.
+#[test]
+fn spans_inside_one_that_never_ended_are_in_the_tree() {
+    let mut rows = vec![begin(0, 1), begin(5, 2)];
+    for call in 0..4 {
+        let from = 10 + 100 * call;
+        rows.extend([
+            begin(from, 3),
+            begin(from + 10, 4),
+            end(from + 30, 4),
+            end(from + 50, 3),
+        ]);
+    }
+    rows.push(begin(900, 5));
+    let report = plain(&rows);
+    let found = paths(&report);
+    let names: Vec<&Vec<i32>> = found.keys().collect();
+    let (outer, inner) = (vec![1], vec![1, 2]);
+    assert_eq!(
+        names,
+        [&outer, &inner, &vec![1, 2, 3], &vec![1, 2, 3, 4]],
+        "5 has nothing inside"
+    );
+    for open in [&outer, &inner] {
+        let path = found[open];
+        assert!(path.is_still_open());
+        assert_eq!((path.calls, path.self_ns, path.mean_ns()), (0, None, None));
+        let total = path.total.as_ref().expect("at least that of those inside");
+        assert_eq!((total.value, total.interval.hi), (200.0, None));
+        assert_eq!(path.share, Some(1.0));
+    }
+    assert_eq!(
+        found[&vec![1, 2, 3]].total.as_ref().map(|of| of.value),
+        Some(200.0)
+    );
+    assert_eq!(found[&vec![1, 2, 3]].self_ns, Some(120.0));
+}

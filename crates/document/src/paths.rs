@@ -65,10 +65,18 @@ fn is_false(is: &bool) -> bool {
 }
 
 impl PathReport {
-    /// Mean time of a call that lies in no other call of the same path, ns; `None` for a role.
+    /// Whether no call of it ended, but one of a span inside it did: its total is the time of those inside,
+    /// at least.
+    #[must_use]
+    pub fn is_still_open(&self) -> bool {
+        self.threads.is_none() && self.calls == 0
+    }
+
+    /// Mean time of a call that lies in no other call of the same path, ns; `None` for a role, and where no
+    /// call has ended.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
-        let total = self.total.as_ref().filter(|_| self.threads.is_none());
+        let total = (self.total.as_ref()).filter(|_| self.threads.is_none() && self.calls > 0);
         Some(total?.value / self.outer_calls())
     }
 

@@ -268,6 +268,7 @@ pub(crate) fn path_label(path: &PathReport) -> String {
         Some(threads) if threads != 1 => {
             format!("{name} ({})", number_of(u64::from(threads), "thread"))
         }
+        _ if path.is_still_open() => format!("{name} (still open)"),
         _ if path.is_switched => format!("{name} (off at times)"),
         _ => name,
     }

@@ -228,7 +228,11 @@ fn name(report: &Report, of: &PathStacks) -> String {
             let name = shorten(&clean(&of.still_open.join("/")), NAME_COLUMNS - OPEN.len());
             format!("{name}{OPEN}")
         }
-        Some(path) => shorten(&clean(&report.path_name(path as usize)), NAME_COLUMNS),
+        Some(path) => {
+            let is_open = (report.paths.get(path as usize)).is_some_and(|of| of.is_still_open());
+            let name = shorten(&clean(&report.path_name(path as usize)), NAME_COLUMNS);
+            format!("{name}{}", if is_open { OPEN } else { "" })
+        }
     }
 }
 

@@ -52,9 +52,31 @@ impl Sums {
     /// where several of the first `roles` nodes have spans, and these then have their sums.
     fn inside(&mut self, nodes: &[Node], roles: usize) -> Vec<Vec<usize>> {
         let mut inside: Vec<Vec<usize>> = vec![Vec::new(); nodes.len() + 1];
+        // A span that never ended is there if one inside it did.
+        let mut is_there = vec![false; nodes.len()];
+        for (at, node) in nodes.iter().enumerate().rev() {
+            let is_alias = node.alias_of as usize != at + 1;
+            is_there[at] |= self.all[at].calls > 0;
+            if is_there[at]
+                && !is_alias
+                && node.interval().is_some()
+                && let Some(around) = (node.parent as usize).checked_sub(1)
+                && nodes[around].interval().is_some()
+            {
+                is_there[around] = true;
+            }
+        }
         for (at, node) in nodes.iter().enumerate() {
-            if node.alias_of as usize == at + 1 && self.all[at].calls > 0 {
+            if node.alias_of as usize == at + 1 && is_there[at] {
                 inside[node.parent as usize].push(at);
+            }
+        }
+        // Such a span took at least as long as those inside it.
+        for at in (roles..nodes.len()).rev() {
+            if is_there[at] && self.all[at].calls == 0 {
+                let known = inside[at + 1].iter().filter_map(|&at| self.totals[at]);
+                self.totals[at] = known.map(|ns| ns.max(0.0)).reduce(|a, b| a + b);
+                self.own[at] = None;
             }
         }
         let with_spans: Vec<usize> = (0..roles)
@@ -115,6 +137,12 @@ pub(super) fn paths(source: &PathSource<'_>, roles: &[(&str, u32)]) -> Vec<PathR
             .zip(whole.filter(|whole| *whole > 0.0))
             .map(|(a, b)| a / b);
         paths.push(match node.interval() {
+            Some(interval) if all.calls == 0 => PathReport {
+                parent,
+                depth,
+                share,
+                ..empty(&source.intervals[interval as usize].name)
+            },
             Some(interval) => PathReport {
                 parent,
                 depth,
@@ -143,10 +171,12 @@ pub(super) fn paths(source: &PathSource<'_>, roles: &[(&str, u32)]) -> Vec<PathR
     paths
 }
 
-/// Gives each role the sums of its outermost spans, as far as they are known.
+/// Gives each role the sums of its outermost spans, as far as they are known, and each span that never
+/// ended those of the spans inside it.
 fn add_up(paths: &mut [PathReport]) {
-    for at in 0..paths.len() {
-        if paths[at].threads.is_none() {
+    for at in (0..paths.len()).rev() {
+        let is_open = paths[at].is_still_open();
+        if paths[at].threads.is_none() && !is_open {
             continue;
         }
         let inside: Vec<&PathReport> = (paths.iter())
@@ -156,7 +186,9 @@ fn add_up(paths: &mut [PathReport]) {
         let known: Vec<&Estimate> = totals.filter(|total| total.value >= 0.0).collect();
         let off_cpu_ns = inside.iter().map(|path| path.off_cpu_ns).sum();
         let mut total = sum(&known);
-        if let Some(total) = total.as_mut().filter(|_| known.len() < inside.len()) {
+        let is_more = |inner: &&Estimate| inner.interval.hi.is_none();
+        let is_part = is_open || known.len() < inside.len() || known.iter().any(is_more);
+        if let Some(total) = total.as_mut().filter(|_| is_part) {
             total.interval.hi = None;
         }
         (paths[at].total, paths[at].off_cpu_ns) = (total, off_cpu_ns);
