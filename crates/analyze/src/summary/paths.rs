@@ -375,6 +375,7 @@ mod tests {
                 notes: Vec::new(),
             }),
             off_cpu_ns: Some(3.0),
+            calls: 1,
             ..empty("span")
         }
     }
