@@ -25,12 +25,11 @@ use crate::rules::rules;
 use crate::sampled;
 use crate::shard::{RingAccount, ShardResult, Worker};
 use crate::span_rows::SpanRows;
-use crate::stack_samples::Join;
 use crate::summary::Summary;
 use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
 use crate::tree::Tree;
-use crate::watch::{Wanted, Watch, Watched};
+use crate::watch::{Watch, Watched};
 
 /// One analysis of one trace. Feed every batch in the order of the trace, [`Analysis::passes`]
 /// times, and report the end of each pass.
@@ -204,14 +203,9 @@ impl Analysis {
         self.known.spans = Some(Box::new(SpanRows::new(clock.ns_per_tick(), origin, window)));
     }
 
-    /// Looks at calls of these paths in the next pass.
-    pub(crate) fn watch(&mut self, wanted: Wanted) {
-        self.known.watch = Some(Box::new(Watch::new(wanted)));
-    }
-
-    /// Joins samples to spans in the next pass.
-    pub(crate) fn join(&mut self, join: Join) {
-        self.known.watch = Some(Box::new(Watch::joining(join)));
+    /// Watches calls, or joins samples to spans, in the next pass.
+    pub(crate) fn watch(&mut self, watch: Watch) {
+        self.known.watch = Some(Box::new(watch));
     }
 
     /// The calls that were looked at, the kernel's rows, and the time of the first event.

@@ -74,7 +74,8 @@ pub fn explain(
     }
     let wanted = Wanted::in_report(report, &paths, slowest.max(1));
     let (mut running, mut switches) = (Running::default(), Switches::default());
-    let mut samples = Samples::new(ns);
+    let sampling = kernel.and_then(|kernel| kernel.stacks.as_ref());
+    let mut samples = sampling.map(|_| Samples::new(ns));
     let groups = trace.groups()?;
     let found = watch(
         trace,
@@ -83,7 +84,7 @@ pub fn explain(
         available_cpus(),
         &mut |rows| {
             switches.take(rows)?;
-            samples.take(rows)?;
+            (samples.as_mut()).map_or(Ok(()), |samples| samples.take(rows))?;
             running.take(rows)
         },
         progress,
@@ -93,13 +94,11 @@ pub fn explain(
     };
     explanation.has_kernel_events = evidence.is_there();
     running.settle();
-    let sampling = kernel.and_then(|kernel| kernel.stacks.as_ref());
-    let stacks = match sampling {
-        // Without them the calls are explained as those of other traces.
-        Some(_) => (StackTable::read(trace.dir()).ok().flatten())
-            .map(|table| CallStacks::new(samples, table)),
-        None => None,
-    };
+    // Without them the calls are explained as those of other traces.
+    let stacks = samples.zip(sampling).and_then(|(samples, sampling)| {
+        let table = StackTable::read(trace.dir()).ok().flatten()?;
+        Some(CallStacks::new(samples, table, sampling.every_ns as f64))
+    });
     let slow = found.take_slowest();
     let (intervals, events, calls) = found.calls();
     let explaining = Explaining {
@@ -119,7 +118,6 @@ pub fn explain(
         intervals: &intervals,
         events: &events,
         stacks,
-        every_ns: sampling.map_or(0.0, |sampling| sampling.every_ns as f64),
         step_ns,
         error_ns: explanation.error_ns,
         others: (kernel.into_iter().flat_map(|kernel| &kernel.others))
@@ -146,9 +144,8 @@ struct Explaining<'a> {
     kernel: Kernel<'a>,
     intervals: &'a [String],
     events: &'a [String],
-    /// What its threads were sampled in, and the time that a sample stands for.
+    /// What its threads were sampled in.
     stacks: Option<CallStacks>,
-    every_ns: f64,
     /// The clock's step, and the error of a single time.
     step_ns: f64,
     error_ns: f64,
@@ -212,7 +209,7 @@ impl Explaining<'_> {
                     stolen_up_to_ns: stolen,
                     parts,
                     stacks: (self.stacks.as_ref()).map_or_else(Vec::new, |stacks| {
-                        stacks.during(tid, (call.start, detail.end), self.every_ns)
+                        stacks.during(tid, (call.start, detail.end))
                     }),
                 })
             })

@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::raw;
 use crate::shard::{ShardResult, Worker};
 use crate::stack_samples::{FoundSpans, Join, Samples};
-use crate::watch::{Wanted, Watched};
+use crate::watch::{Wanted, Watch, Watched};
 
 /// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;
@@ -193,21 +193,11 @@ pub(crate) fn watch(
     kernel: &mut dyn FnMut(&RecordBatch) -> Result<(), Error>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Option<(Watched, Evidence, i64)>, Failed> {
-    let mut analysis = Analysis::new(&trace.manifest, options.clone())?;
-    if analysis.passes() > 1 {
+    let Some(mut analysis) = with_kernel_rows(trace, options, kernel)? else {
         return Ok(None);
-    }
-    for batch in trace.kernel_batches()? {
-        let batch = batch?;
-        kernel(&batch)?;
-        analysis.push(&batch)?;
-    }
-    analysis.watch(wanted);
-    let rows: u64 = groups.iter().map(|group| group.rows).sum();
-    one_pass(trace, groups, &mut analysis, cpus, None, &mut |done| {
-        progress((done as f64 / rows.max(1) as f64).min(1.0));
-    })?;
-    Ok(Some(analysis.watched()))
+    };
+    analysis.watch(Watch::new(wanted));
+    look(trace, groups, analysis, cpus, progress).map(Some)
 }
 
 /// Joins samples of the threads to the spans of a trace: reads it once. `None` if these options need it
@@ -219,23 +209,47 @@ pub(crate) fn join(
     cpus: usize,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Option<FoundSpans>, Failed> {
+    let take = &mut |rows: &RecordBatch| samples.take(rows);
+    let Some(mut analysis) = with_kernel_rows(trace, options, take)? else {
+        return Ok(None);
+    };
+    analysis.watch(Watch::joining(Join::new(samples.settle())));
+    let (watched, ..) = look(trace, &trace.groups()?, analysis, cpus, progress)?;
+    Ok(Some(watched.joined))
+}
+
+/// An analysis that has the rows of the kernel, which are also passed to `kernel`; `None` if these options
+/// need the trace read more than once.
+fn with_kernel_rows(
+    trace: &Trace,
+    options: &Options,
+    kernel: &mut dyn FnMut(&RecordBatch) -> Result<(), Error>,
+) -> Result<Option<Analysis>, Failed> {
     let mut analysis = Analysis::new(&trace.manifest, options.clone())?;
     if analysis.passes() > 1 {
         return Ok(None);
     }
     for batch in trace.kernel_batches()? {
         let batch = batch?;
-        samples.take(&batch)?;
+        kernel(&batch)?;
         analysis.push(&batch)?;
     }
-    analysis.join(Join::new(samples.settle()));
-    let groups = trace.groups()?;
+    Ok(Some(analysis))
+}
+
+/// Reads these groups of the trace once, for what the analysis watches.
+fn look(
+    trace: &Trace,
+    groups: &[Group],
+    mut analysis: Analysis,
+    cpus: usize,
+    progress: &mut dyn FnMut(f64),
+) -> Result<(Watched, Evidence, i64), Failed> {
     let rows: u64 = groups.iter().map(|group| group.rows).sum();
-    one_pass(trace, &groups, &mut analysis, cpus, None, &mut |done| {
+    one_pass(trace, groups, &mut analysis, cpus, None, &mut |done| {
         progress((done as f64 / rows.max(1) as f64).min(1.0));
     })?;
-    let (watched, ..) = analysis.watched();
-    Ok(Some(watched.joined))
+    Ok(analysis.watched())
 }
 
 /// Describes the spans of a trace under these options.

@@ -30,6 +30,11 @@ impl Sample {
     pub(crate) fn on_cpu(&self) -> bool {
         self.does != Sampled::Leaves
     }
+
+    /// Whether it is one of a thread on a CPU, or of one that waited.
+    pub(crate) fn counts(&self) -> bool {
+        self.on_cpu() || self.waited > 0
+    }
 }
 
 /// The stacks in which threads were sampled during single calls.
@@ -37,6 +42,8 @@ pub(crate) struct CallStacks {
     samples: Samples,
     by: Arc<ByThread>,
     table: StackTable,
+    /// Time on a CPU that a sample stands for.
+    every_ns: f64,
 }
 
 /// Most stacks of a call, and functions of each.
@@ -44,28 +51,23 @@ const MOST_CALL_STACKS: usize = 3;
 const MOST_CALL_FUNCTIONS: usize = 8;
 
 impl CallStacks {
-    pub(crate) fn new(mut samples: Samples, table: StackTable) -> Self {
+    pub(crate) fn new(mut samples: Samples, table: StackTable, every_ns: f64) -> Self {
         Self {
             by: samples.settle(),
             samples,
             table,
+            every_ns,
         }
     }
 
-    /// Those of a thread between two times, that with most time first; `every_ns` is the time that a
-    /// sample on a CPU stands for.
-    pub(crate) fn during(
-        &self,
-        tid: i32,
-        (start, end): (i64, i64),
-        every_ns: f64,
-    ) -> Vec<CallStack> {
+    /// Those of a thread between two times, that with most time first.
+    pub(crate) fn during(&self, tid: i32, (start, end): (i64, i64)) -> Vec<CallStack> {
         let samples = self.by.get(&tid).map_or(&[][..], Vec::as_slice);
         let from = samples.partition_point(|of| of.0 < start);
         let mut taken: BTreeMap<i64, Taken> = BTreeMap::new();
         for (_, at) in samples[from..].iter().take_while(|of| of.0 <= end) {
             let sample = &self.samples.all[*at as usize];
-            if sample.on_cpu() || sample.waited > 0 {
+            if sample.counts() {
                 let waited = sample.waited.min(end.saturating_sub(sample.ts));
                 let taken = taken.entry(sample.node).or_default();
                 taken.add(&Sample { waited, ..*sample });
@@ -88,7 +90,7 @@ impl CallStacks {
             })
             .filter(|of| !of.functions.is_empty())
             .collect();
-        let weight = |of: &CallStack| of.on_cpu as f64 * every_ns + of.waited_ns;
+        let weight = |of: &CallStack| of.on_cpu as f64 * self.every_ns + of.waited_ns;
         found.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
         found.truncate(MOST_CALL_STACKS);
         found

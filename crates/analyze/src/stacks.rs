@@ -80,8 +80,7 @@ pub fn add_stacks(
     let mut incomplete = 0;
     let around = spans(&found, &paths, samples.all.len());
     for (sample, around) in samples.all.iter().zip(around) {
-        let counts = sample.on_cpu() || sample.waited > 0;
-        if !counts {
+        if !sample.counts() {
             continue;
         }
         let (_, root) = table.stack(sample.node);

@@ -90,7 +90,7 @@ fn wanted(report: &Report, found: &Stacks, path: &str) -> Result<(String, PathSt
     match crate::explain::wanted(report, path) {
         Ok(at) => Ok((report.path_name(at), found.inside(report, Some(at)))),
         Err(why) => match found.still_open(path) {
-            Some(of) => Ok((format!("{} (still open)", of.still_open.join("/")), of)),
+            Some(of) => Ok((format!("{}{}", of.still_open.join("/"), stacks::OPEN), of)),
             None => Err(why),
         },
     }

@@ -66,7 +66,7 @@ pub struct PathStacks {
     pub waits: u64,
     /// Time that these threads waited, ns: until they were on a CPU again.
     pub waited_ns: f64,
-    /// Functions by who called them: each comes after its caller.
+    /// Functions by their callers, each after its own.
     pub nodes: Vec<StackNode>,
     /// Samples on a CPU that are in no node: those without any function, and those in functions with less
     /// than 0.1 % of the path's samples, or with more if the report had over 16 384 nodes otherwise.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use undertick_document::{IntervalReport, PathReport, PathStates, Report, figures};
 
 use crate::remarks::number_of;
+use crate::stacks::OPEN;
 use crate::states::sentence;
 use crate::text::{clean, shorten};
 
@@ -268,7 +269,7 @@ pub(crate) fn path_label(path: &PathReport) -> String {
         Some(threads) if threads != 1 => {
             format!("{name} ({})", number_of(u64::from(threads), "thread"))
         }
-        _ if path.is_still_open() => format!("{name} (still open)"),
+        _ if path.is_still_open() => format!("{name}{OPEN}"),
         _ if path.is_switched => format!("{name} (off at times)"),
         _ => name,
     }

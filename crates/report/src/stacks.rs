@@ -18,7 +18,7 @@ const NAME_COLUMNS: usize = 36;
 /// Name of what is in no span.
 pub const OUTSIDE: &str = "outside of spans";
 /// After the name of a path of which no call ended.
-const OPEN: &str = " (still open)";
+pub const OPEN: &str = " (still open)";
 
 /// The confidence interval of the share that a number of samples is of another, if it has one.
 pub type ShareInterval<'a> = &'a dyn Fn(u64, u64) -> Option<[f64; 2]>;

@@ -276,7 +276,7 @@ impl Unwinders {
         let unwinding = Unwinding::read(file).ok().map(Arc::new);
         let bytes = unwinding.as_ref().map_or(0, |of| of.bytes());
         if self.bytes.saturating_add(bytes) > MOST_BYTES {
-            self.forget_unused();
+            self.forget_all();
         }
         if self.bytes.saturating_add(bytes) > MOST_BYTES {
             return None;
@@ -286,8 +286,8 @@ impl Unwinders {
         unwinding
     }
 
-    /// Forgets the tables of files that no process has mapped.
-    fn forget_unused(&mut self) {
+    /// Forgets all files, and what processes have mapped: both are read again when they are needed.
+    fn forget_all(&mut self) {
         self.processes.clear();
         self.files.clear();
         self.bytes = 0;

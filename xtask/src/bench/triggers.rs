@@ -147,11 +147,7 @@ fn found(stalls: &str, kind: &str, scratch: &Scratch) -> Result<(), String> {
     )?;
     let wanted = said.lines().count();
     let (mut hits, mut snapshots) = (0, 0);
-    for number in 1.. {
-        let snapshot = format!("{dir}/t-{number}.ut");
-        if !Path::new(&snapshot).exists() {
-            break;
-        }
+    for snapshot in snapshots_in(&dir) {
         let reasons = manifest(&snapshot)?;
         hits += reasons["triggered"].as_array().map_or(0, Vec::len);
         snapshots += 1;
@@ -161,6 +157,13 @@ fn found(stalls: &str, kind: &str, scratch: &Scratch) -> Result<(), String> {
          {snapshots} snapshots"
     );
     Ok(())
+}
+
+/// The snapshots that rules made of the trace `t.ut` in that directory.
+fn snapshots_in(dir: &str) -> impl Iterator<Item = String> {
+    (1..)
+        .map(move |number| format!("{dir}/t-{number}.ut"))
+        .take_while(|snapshot| Path::new(snapshot).exists())
 }
 
 /// Whether the snapshot of each stall says why it was long: the stack in which its thread was sampled
@@ -191,11 +194,7 @@ fn explained(
         &[stalls, "stalls", STALLS, "20", kind],
     )?;
     let (mut snapshots, mut with_stack, mut with_cause) = (0, 0, 0);
-    for number in 1.. {
-        let snapshot = format!("{dir}/t-{number}.ut");
-        if !Path::new(&snapshot).exists() {
-            break;
-        }
+    for snapshot in snapshots_in(&dir) {
         let undertick = undertick();
         let said = output(command(&[
             &undertick,

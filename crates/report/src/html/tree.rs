@@ -18,7 +18,7 @@ const DEEPEST: usize = 24;
 /// Where the script draws a tree as nested bars: the box, and what is around it.
 pub(super) struct Icicle<'a> {
     pub(super) id: &'a str,
-    /// What the tree is, for those who do not see it.
+    /// What the tree is, as a screen reader says it.
     pub(super) label: &'a str,
     /// Controls before the bars.
     pub(super) controls: &'a str,

@@ -1,5 +1,16 @@
 //! Slow calls and what explains them.
 
+/// Where a call was sampled.
+fn stack() -> CallStack {
+    CallStack {
+        functions: ["memcpy", "copy<std::string>", "main"]
+            .map(str::to_owned)
+            .to_vec(),
+        on_cpu: 3,
+        waited_ns: 0.0,
+    }
+}
+
 use undertick_document::explanation::{
     CallStack, ExplainedPath, Explanation, Part, PartCause, SCHEMA_VERSION, SlowCall, TypicalCall,
 };
@@ -26,13 +37,7 @@ pub fn explanation() -> Explanation {
         200_000.0,
     );
     let call = |start_ns: f64, excess_ns: f64, parts: Vec<Part>| SlowCall {
-        stacks: vec![CallStack {
-            functions: ["memcpy", "copy<std::string>", "main"]
-                .map(str::to_owned)
-                .to_vec(),
-            on_cpu: 3,
-            waited_ns: 0.0,
-        }],
+        stacks: vec![stack()],
         start_ns,
         took_ns: excess_ns + 1_200.0,
         excess_ns,
@@ -61,13 +66,7 @@ pub fn explanation() -> Explanation {
             slowest: vec![
                 call(413_210_000.0, 1_000_000.0, vec![waited, unexplained]),
                 SlowCall {
-                    stacks: vec![CallStack {
-                        functions: ["memcpy", "copy<std::string>", "main"]
-                            .map(str::to_owned)
-                            .to_vec(),
-                        on_cpu: 3,
-                        waited_ns: 0.0,
-                    }],
+                    stacks: vec![stack()],
                     thread: None,
                     cpu: None,
                     stolen_up_to_ns: Some(50_000.0),
