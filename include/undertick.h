@@ -151,6 +151,13 @@ extern "C" {
 
 /* ---- layout: docs/format.md ------------------------------------------- */
 
+#ifndef UT_RECORDER_
+#define UT_RECORDER_ 0u /* C or C++; see docs/format.md */
+#endif
+/* Libraries that record what the program's spans contain leave the mark of the scheduler to the
+ * program's recorder: which of their own records came after a deschedule is not known. */
+#define UT_IS_MARKED_ (UT_RECORDER_ == 0u)
+#define UT_FLAG_ (UT_IS_MARKED_ ? 0u : (uint64_t)UT_DESCHEDULED_UNKNOWN_ << 14)
 #define UT_VERSION_ 2u
 #define UT_SEGMENT_BYTES_ ((uintptr_t)131072)
 #define UT_SEGMENT_MASK_ (UT_SEGMENT_BYTES_ - 1)
@@ -796,7 +803,7 @@ UT_COLD_ int ut_make_ring_(struct ut_writer_ *w, int nested) {
     ring->pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
     ring->tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
     ring->pid_namespace = ut_pid_namespace_();
-    ring->writer = 0;
+    ring->writer = UT_RECORDER_;
     ring->nested = (uint32_t)nested;
     ring->span_readings = UT_SPANS_WAIT_;
     ring->state = 1;
@@ -1196,7 +1203,7 @@ UT_COLD_ uint32_t ut_find_room_(struct ut_writer_ *w) {
 /* Sets the scheduler's mark for the calling thread. */
 UT_COLD_ void ut_arm_(struct ut_thread_ *t) {
     uintptr_t self;
-    if (&__rseq_offset == NULL || &__rseq_size == NULL || __rseq_size == 0 || !ut_process.armed) return;
+    if (!UT_IS_MARKED_ || &__rseq_offset == NULL || &__rseq_size == NULL || __rseq_size == 0 || !ut_process.armed) return;
 #if defined(__x86_64__)
     __asm__("mov %%fs:0, %0" : "=r"(self));
 #else
@@ -1631,6 +1638,7 @@ __attribute__((weak, visibility("hidden"), constructor(101), no_instrument_funct
         section[3] = (uint64_t)(page + 4096 + 512); /* abort */
         *(uint32_t *)(page + 4096 + 512 - 4) = UT_RSEQ_SIGNATURE_;
         ut_process.armed = (uint64_t)(uintptr_t)section;
+        if (!UT_IS_MARKED_) ut_no_rseq_.rseq_cs = ut_process.armed;
     }
     ut_process.has_key = pthread_key_create(&ut_process.key, ut_thread_end_) == 0;
     ut_process.clock = control->clock;
@@ -1690,7 +1698,7 @@ UT_HOT_ void ut_record_(uint32_t kind, uint32_t event, uint32_t payload, int how
     struct ut_writer_ *w = &ut_thread.own;
     struct ut_rseq_ *rseq;
     uintptr_t slot;
-    uint64_t ts = 0, second = 0, tail = 0, cursor, position, *head;
+    uint64_t ts = 0, second = 0, tail = UT_FLAG_, cursor, position, *head;
     uint32_t cpu = UT_CPU_UNKNOWN_;
     /* Points that are switched off must not read the clock: the difference is their cost. */
     if (first && UT_LIKELY_(w->state == UT_READY_) && (how != UT_WAITING_READ_ || !ut_is_off_here_(event))) {
@@ -1780,7 +1788,7 @@ UT_COLD_ void ut_event64_slow_(uint16_t event, uint64_t payload) {
     struct ut_thread_ *t = &ut_thread;
     struct ut_writer_ *w = &t->own;
     uint32_t cursor, cpu;
-    uint64_t ts, second = 0, tail = 0, *record;
+    uint64_t ts, second = 0, tail = UT_FLAG_, *record;
     if (w->state == UT_READY_ && *ut_process.same_process) ut_enter_(w);
     else if ((w = ut_choose_()) == NULL) return;
     UT_COMPILER_BARRIER_();

@@ -78,6 +78,7 @@ impl Trace {
             let mut report = undertick_analyze::analyze(&trace, options.clone(), &mut |_| {})?;
             undertick_analyze::add_states(&trace, &options, &mut report, &mut |_| {})?;
             undertick_analyze::add_stacks(&trace, &options, &mut report, &mut |_| {})?;
+            undertick_analyze::add_interposed(&trace, &options, &mut report, &mut |_| {})?;
             Ok(report)
         })
         .map(Report::new)

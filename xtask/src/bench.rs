@@ -17,6 +17,7 @@ pub mod hog;
 pub mod impossible;
 pub mod in_place;
 pub mod interference;
+pub mod interposed;
 mod kernel;
 pub mod leaves;
 pub mod live;
@@ -102,6 +103,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["python"] => python::measure(200),
         ["python", rounds] => python::measure(repetitions(rounds)?),
         ["functions"] => functions::measure(),
+        ["interposed"] => interposed::measure(),
         ["compare"] => compare::measure(20),
         ["compare", times] => compare::measure(repetitions(times)?),
         ["programs"] => programs::measure(),
@@ -126,7 +128,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, cmstar or all"
+            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, interposed, cmstar or all"
                 .to_owned(),
         ),
     }

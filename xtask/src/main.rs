@@ -49,6 +49,7 @@ usage: cargo xtask COMMAND
   bench truth       compensated means against counted work, 20 ns to 1 ms
   bench edges       means of spans around work still under way, against fenced readings
   bench stacks      what sampling threads with their stacks takes from a program and from the recorder
+  bench interposed  what record --with locks,malloc adds to a call, and its counts beside heaptrack's
   bench nested      a span around points, against the same program without them
   bench hog         descheduled flag and culling with a hog on the same CPU
   bench sampled     price of a sampled span; with a commit: the other calls beside its header's

@@ -27,6 +27,7 @@ use undertick_format::read::Trace;
 use undertick_format::stacks::StackTable;
 
 use crate::error::Failed;
+use crate::interposed::CallWaits;
 use crate::options::Options;
 use crate::parallel::{available_cpus, watch};
 use crate::stack_samples::{CallStacks, Samples};
@@ -100,6 +101,14 @@ pub fn explain(
         Some(CallStacks::new(samples, table, sampling.every_ns as f64))
     });
     let slow = found.take_slowest();
+    let threads = facts::threads(manifest);
+    let windows: Vec<(i32, i64, i64)> = (slow.iter().flatten())
+        .filter_map(|call| {
+            let end = call.detail.as_ref()?.end;
+            Some((*threads.get(&call.ring)?, call.start, end))
+        })
+        .collect();
+    let waits = CallWaits::find((trace, options), report, &windows, &mut |_| {})?;
     let (intervals, events, calls) = found.calls();
     let explaining = Explaining {
         about: About {
@@ -109,7 +118,7 @@ pub fn explain(
             first,
             is_switched: facts::is_switched(manifest),
             roles: facts::roles(manifest),
-            threads: facts::threads(manifest),
+            threads,
         },
         kernel: Kernel {
             evidence: &evidence,
@@ -118,6 +127,7 @@ pub fn explain(
         intervals: &intervals,
         events: &events,
         stacks,
+        waits,
         step_ns,
         error_ns: explanation.error_ns,
         others: (kernel.into_iter().flat_map(|kernel| &kernel.others))
@@ -146,6 +156,8 @@ struct Explaining<'a> {
     events: &'a [String],
     /// What its threads were sampled in.
     stacks: Option<CallStacks>,
+    /// What its threads waited for during these calls.
+    waits: Option<CallWaits>,
     /// The clock's step, and the error of a single time.
     step_ns: f64,
     error_ns: f64,
@@ -210,6 +222,9 @@ impl Explaining<'_> {
                     parts,
                     stacks: (self.stacks.as_ref()).map_or_else(Vec::new, |stacks| {
                         stacks.during(tid, (call.start, detail.end))
+                    }),
+                    waits: (self.waits.as_ref()).map_or_else(Vec::new, |waits| {
+                        waits.during(tid, (call.start, detail.end))
                     }),
                 })
             })

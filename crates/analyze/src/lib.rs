@@ -49,6 +49,8 @@ mod evidence;
 pub mod explain;
 mod fast_path;
 pub mod hosts;
+mod innermost;
+mod interposed;
 mod kinds;
 mod match_context;
 mod matching;
@@ -91,6 +93,7 @@ mod watch;
 
 pub use analysis::Analysis;
 pub use error::{Error, Failed};
+pub use interposed::add_interposed;
 pub use options::{Compensate, Cull, Options};
 pub use parallel::{analyze, analyze_on, find_spans, keep_spans};
 pub use shard::{ShardResult, Worker};

@@ -89,6 +89,8 @@ pub(crate) struct MatchContext {
     pub(crate) waiting: Waiting,
     /// Rings whose spans were read without waiting, whatever their records say.
     pub(crate) never_wait: Arc<HashSet<i32>>,
+    /// Rings of preloaded libraries, which have no spans ([`crate::interposed`]).
+    pub(crate) interposed: Arc<HashSet<i32>>,
     /// Clocks of the hosts, where there are several.
     pub(crate) clocks: Arc<Clocks>,
     pub(crate) dropping: Option<Dropping>,

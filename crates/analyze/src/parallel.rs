@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -16,10 +16,10 @@ use crate::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 use crate::analysis::Analysis;
 use crate::error::{Error, Failed};
 use crate::evidence::Evidence;
+use crate::innermost::{ByThread, FoundSpans, Join};
 use crate::options::Options;
 use crate::raw;
 use crate::shard::{ShardResult, Worker};
-use crate::stack_samples::{FoundSpans, Join, Samples};
 use crate::watch::{Wanted, Watch, Watched};
 
 /// Batches read ahead of their analysis, where CPUs are free.
@@ -200,27 +200,23 @@ pub(crate) fn watch(
     look(trace, groups, analysis, cpus, progress).map(Some)
 }
 
-/// Joins samples of the threads to the spans of a trace: reads it once. `None` if these options need it
-/// read more than once.
+/// Joins times of the threads to the spans of a trace, of which the analysis has the rows of the kernel:
+/// reads it once.
 pub(crate) fn join(
     trace: &Trace,
-    options: &Options,
-    samples: &mut Samples,
+    mut analysis: Analysis,
+    times: Arc<ByThread>,
     cpus: usize,
     progress: &mut dyn FnMut(f64),
-) -> Result<Option<FoundSpans>, Failed> {
-    let take = &mut |rows: &RecordBatch| samples.take(rows);
-    let Some(mut analysis) = with_kernel_rows(trace, options, take)? else {
-        return Ok(None);
-    };
-    analysis.watch(Watch::joining(Join::new(samples.settle())));
+) -> Result<FoundSpans, Failed> {
+    analysis.watch(Watch::joining(Join::new(times)));
     let (watched, ..) = look(trace, &trace.groups()?, analysis, cpus, progress)?;
-    Ok(Some(watched.joined))
+    Ok(watched.joined)
 }
 
 /// An analysis that has the rows of the kernel, which are also passed to `kernel`; `None` if these options
 /// need the trace read more than once.
-fn with_kernel_rows(
+pub(crate) fn with_kernel_rows(
     trace: &Trace,
     options: &Options,
     kernel: &mut dyn FnMut(&RecordBatch) -> Result<(), Error>,

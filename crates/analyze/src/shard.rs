@@ -11,6 +11,7 @@ use undertick_format::rows::RowsOfRing;
 
 use crate::columns::{Columns, Writer, cut};
 use crate::error::Error;
+use crate::kinds::GAP;
 use crate::match_context::{Frequency, MatchContext};
 use crate::matching::{self, RowCounts};
 use crate::messages::Messages;
@@ -148,6 +149,10 @@ impl Worker {
         block: &PaletteBlock,
         from: usize,
     ) -> Result<usize, Error> {
+        if self.is_interposed(header.ring as i32) {
+            self.rows.events += (block.ts().len() - from) as u64;
+            return Ok(block.ts().len());
+        }
         let is_general = self.table.is_some() || self.context.perturbation.is_some();
         let span = block.span().filter(|_| from < block.ts().len());
         let Some(span) = span.filter(|_| !is_general && self.context.lets_wait()) else {
@@ -161,6 +166,11 @@ impl Worker {
         let to = palette_matcher.rows(&mut self.rings[place], &mut self.context, block, from, span);
         self.rows.events += (to - from) as u64;
         Ok(to)
+    }
+
+    /// Whether a preloaded library wrote the ring: it has no spans.
+    fn is_interposed(&self, ring: i32) -> bool {
+        !self.context.interposed.is_empty() && self.context.interposed.contains(&ring)
     }
 
     /// The index of the ring whose rows come next.
@@ -197,6 +207,10 @@ impl Worker {
 
     /// Takes rows of one ring.
     fn push_run(&mut self, writer: Writer, rows: &RowsOfRing<'_>) -> Result<(), Error> {
+        if self.is_interposed(writer.ring) {
+            self.rows.events += rows.kind.iter().filter(|&&kind| kind != GAP).count() as u64;
+            return Ok(());
+        }
         let place = self.enter(writer)?;
         self.tally_palette_blocks();
         let first = rows.ts[0];

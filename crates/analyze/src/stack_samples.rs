@@ -1,4 +1,4 @@
-//! Samples of threads with their stacks, and the spans that were open around them.
+//! Samples of threads with their stacks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use undertick_format::stacks::StackTable;
 
 use crate::columns::Columns;
 use crate::error::Error;
-use crate::tree::{Path, WithRole};
+use crate::innermost::ByThread;
 
 /// A thread's sample when it leaves its CPU may come this much before its switch, µs.
 const BEFORE_SWITCH_US: i64 = 100;
@@ -208,98 +208,6 @@ impl Samples {
         }
         (by.values_mut()).for_each(|samples| samples.sort_unstable());
         Arc::new(by)
-    }
-}
-
-/// Times and places of samples, by thread, in order.
-pub(crate) type ByThread = HashMap<i32, Vec<(i64, u32)>>;
-
-/// Joins samples to the spans of the rings that a worker matches.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Join {
-    samples: Arc<ByThread>,
-    joined: Vec<Joined>,
-}
-
-/// A sample, the innermost span that contains it, and when that began.
-#[derive(Clone, Copy, Debug)]
-struct Joined {
-    sample: u32,
-    path: Path,
-    start: i64,
-}
-
-/// The samples of a ring's thread that no span has taken so far.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Waiting {
-    seen: usize,
-    samples: Vec<(i64, u32)>,
-}
-
-impl Join {
-    pub(crate) fn new(samples: Arc<ByThread>) -> Self {
-        Self {
-            samples,
-            joined: Vec::new(),
-        }
-    }
-
-    /// A span of the thread ends.
-    pub(crate) fn end(
-        &mut self,
-        waiting: &mut Waiting,
-        tid: i32,
-        path: Path,
-        (start, end): (i64, i64),
-    ) {
-        // Samples in a span without a node belong to the one around it.
-        let Some(samples) = self.samples.get(&tid).filter(|_| path.has_node()) else {
-            return;
-        };
-        let path = path.without_recursion();
-        while let Some(&sample) = samples.get(waiting.seen).filter(|sample| sample.0 <= end) {
-            waiting.samples.push(sample);
-            waiting.seen += 1;
-        }
-        while let Some((_, sample)) = waiting.samples.pop_if(|sample| sample.0 >= start) {
-            self.joined.push(Joined {
-                sample,
-                path,
-                start,
-            });
-        }
-    }
-
-    /// What was joined; `names` gives the names of a path.
-    pub(crate) fn finish(self, names: impl Fn(Path) -> WithRole) -> FoundSpans {
-        let mut places: HashMap<Path, u32> = HashMap::new();
-        let mut found = FoundSpans::default();
-        for joined in self.joined {
-            let path = *places.entry(joined.path).or_insert_with(|| {
-                found.paths.push(names(joined.path));
-                found.paths.len() as u32 - 1
-            });
-            found.spans.push((joined.sample, path, joined.start));
-        }
-        found
-    }
-}
-
-/// The innermost span of each sample that was in one.
-#[derive(Debug, Default)]
-pub(crate) struct FoundSpans {
-    pub(crate) paths: Vec<WithRole>,
-    /// A sample, its path's place, and when the span began.
-    pub(crate) spans: Vec<(u32, u32, i64)>,
-}
-
-impl FoundSpans {
-    /// Adds those of another worker.
-    pub(crate) fn append(&mut self, other: Self) {
-        let before = self.paths.len() as u32;
-        self.paths.extend(other.paths);
-        let spans = other.spans.into_iter();
-        (self.spans).extend(spans.map(|(sample, path, start)| (sample, path + before, start)));
     }
 }
 

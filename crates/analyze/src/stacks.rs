@@ -19,10 +19,10 @@ use undertick_format::read::Trace;
 use undertick_format::stacks::{StackTable, WHOLE};
 
 use crate::error::Failed;
+use crate::innermost::{Around, Paths, spans};
 use crate::options::Options;
-use crate::parallel::{available_cpus, join};
-use crate::stack_samples::{FoundSpans, Samples, Taken};
-use crate::tree::WithRole;
+use crate::parallel::{available_cpus, join, with_kernel_rows};
+use crate::stack_samples::{Samples, Taken};
 
 /// Most nodes of all paths together.
 const MOST_NODES: usize = 1 << 14;
@@ -62,12 +62,19 @@ pub fn add_stacks(
         }
     };
     let mut samples = Samples::new(trace.manifest.clock.ns_per_tick());
-    let found = join(trace, options, &mut samples, available_cpus(), progress)?;
-    let Some(found) = found else {
+    let with_rows = with_kernel_rows(trace, options, &mut |rows| samples.take(rows))?;
+    let Some(analysis) = with_rows else {
         let why = "these options need the trace read twice; leave out --cull and --compensate";
         report.warnings.push(cannot(why.to_owned()));
         return Ok(());
     };
+    let found = join(
+        trace,
+        analysis,
+        samples.settle(),
+        available_cpus(),
+        progress,
+    )?;
     let mut stacks = Stacks {
         every_ns: sampling.every_ns,
         in_kernel: sampling.in_kernel,
@@ -112,57 +119,6 @@ pub fn add_stacks(
     only_used_functions(&mut stacks);
     report.stacks = Some(stacks);
     Ok(())
-}
-
-/// The span around each of `n` samples.
-fn spans(found: &FoundSpans, paths: &Paths, n: usize) -> Vec<Around> {
-    let places: Vec<Around> = found.paths.iter().map(|names| paths.place(names)).collect();
-    let mut latest: Vec<Option<(i64, u32)>> = vec![None; n];
-    for &(sample, path, start) in &found.spans {
-        let known = &mut latest[sample as usize];
-        if known.is_none_or(|(other, _)| other < start) {
-            *known = Some((start, path));
-        }
-    }
-    let around = |known: Option<(i64, u32)>| {
-        known.map_or(Around::Nothing, |(_, path)| places[path as usize].clone())
-    };
-    latest.into_iter().map(around).collect()
-}
-
-/// What was around a sample.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Around {
-    /// A span of this path of the report.
-    Path(u32),
-    /// A span of a path that is not in the report, because no call of it ended.
-    StillOpen(Vec<String>),
-    Nothing,
-}
-
-/// The paths of a report by their names.
-struct Paths {
-    places: HashMap<Vec<String>, u32>,
-    have_roles: bool,
-}
-
-impl Paths {
-    fn new(report: &Report) -> Self {
-        let names = |at: usize| report.path_names(at).map(str::to_owned).collect();
-        Self {
-            places: (0..report.paths.len())
-                .map(|at| (names(at), at as u32))
-                .collect(),
-            have_roles: report.has_roles(),
-        }
-    }
-
-    fn place(&self, (role, names): &WithRole) -> Around {
-        let role = role.iter().filter(|_| self.have_roles);
-        let names: Vec<String> = role.chain(names).cloned().collect();
-        let known = self.places.get(&names);
-        known.map_or(Around::StillOpen(names), |&path| Around::Path(path))
-    }
 }
 
 /// The tree of functions of a path.

@@ -130,6 +130,8 @@ impl Summary {
             intervals,
             paths,
             stacks: None,
+            locks: None,
+            allocations: None,
             states: Vec::new(),
             frequencies,
             lines: Vec::new(),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use undertick_document::Report;
 
 use crate::evidence::SampleCauses;
+use crate::innermost::{FoundSpans, Join, Waiting};
 use crate::sample::Sample;
-use crate::stack_samples::{FoundSpans, Join, Waiting};
 use crate::tree::{Names, Path, WithRole};
 use detail::{Detail, Inside, Slowest};
 

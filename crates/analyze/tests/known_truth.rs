@@ -168,6 +168,7 @@ fn readings_that_are_dearer_for_the_program_are_subtracted_as_such() {
             dropped: 0,
             overwritten: 0,
             spans_wait: Some(true),
+            interposed: false,
             read_cost,
         }];
         let report = report(&m, &Options::default(), &rows);

@@ -34,6 +34,7 @@ fn counted(counts: &[(i32, u16, u64)]) -> Manifest {
         dropped: 0,
         overwritten: 0,
         spans_wait: None,
+        interposed: false,
         read_cost: None,
     };
     Manifest {

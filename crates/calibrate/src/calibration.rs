@@ -322,6 +322,7 @@ fn recorded(
         stacks: None,
         perturbation: None,
         triggers: None,
+        with: Vec::new(),
         functions,
     };
     let trace = request.trace.clone();

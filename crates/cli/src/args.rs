@@ -28,6 +28,8 @@ pub enum Command {
     Report(Report),
     Explain(crate::explain::Explain),
     Stacks(crate::stacks::StacksArguments),
+    Locks(crate::interposed::LocksArguments),
+    Allocations(crate::interposed::AllocationsArguments),
     Export(Export),
     Import(crate::import::Import),
     Sync(crate::sync::Sync),

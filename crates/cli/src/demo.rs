@@ -44,6 +44,7 @@ pub fn run(arguments: Demo) -> Result<u8, Failure> {
         perturbation: None,
         triggers: None,
         functions: None,
+        with: Vec::new(),
     };
     let mut progress = Progress::new();
     let result = record(request, &mut |update| progress.update(update));

@@ -15,7 +15,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Record",
         &["demo", "record", "live", "sample", "snapshot", "header"],
     ),
-    ("Read traces", &["report", "explain", "stacks", "sql"]),
+    (
+        "Read traces",
+        &["report", "explain", "stacks", "locks", "allocations", "sql"],
+    ),
     (
         "Measure a machine",
         &[

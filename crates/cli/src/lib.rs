@@ -41,6 +41,7 @@ mod header;
 mod history;
 mod import;
 mod interference;
+mod interposed;
 mod live;
 mod merge;
 mod metrics;
@@ -148,6 +149,8 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Report(report) => reporting::run(&report),
         Command::Explain(explain) => explain::run(&explain),
         Command::Stacks(of) => stacks::run(&of),
+        Command::Locks(of) => interposed::locks(&of),
+        Command::Allocations(of) => interposed::allocations(&of),
         Command::Export(export) => export::run(&export),
         Command::Import(import) => import::run(&import),
         Command::Sync(sync) => sync::run(&sync),

@@ -1,6 +1,7 @@
 //! `undertick record`.
 
 mod calibrating;
+mod summary;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use undertick_format::input::{self, Kind};
 use undertick_format::manifest::{Exit, Manifest, Name, Part};
 use undertick_record::attach::{self, Attach, attach_watched, command_of};
 use undertick_record::functions::Functions;
+use undertick_record::interposed::{self, Library};
 use undertick_record::kernel::{MIN_EVERY, Opening, Wanted as KernelWanted};
 use undertick_record::perturbation::Wanted;
 use undertick_record::record::{RecordingProgress, Request, With, record_with};
@@ -21,12 +23,13 @@ use undertick_trigger::{Rule, Watch};
 
 use crate::Failure;
 use crate::metrics::Metrics;
-use crate::options::{Overflow, Record, Recording};
+use crate::options::{Interposed, Overflow, Record, Recording};
 use crate::progress::Progress;
 use crate::runs;
 
 pub use calibrating::{calibrate, calibrate_again, calibrate_now};
 use calibrating::{calibrate_functions, is_kept};
+pub use summary::summary;
 
 pub fn run(arguments: Record) -> Result<u8, Failure> {
     if let Some(trace) = &arguments.resume {
@@ -164,6 +167,12 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
     let functions = (arguments.functions.as_deref())
         .map(|filter| functions(&arguments.command[0], filter))
         .transpose()?;
+    let with = libraries(&arguments.with);
+    if !with.is_empty() {
+        interposed::check(&arguments.command[0])?;
+    }
+    let mut names = names;
+    names.extend(interposed::names(&with));
     let (choice, source) = source()?;
     let kernel = arguments.kernel.into();
     // A calibration must not find these buffers open: events take longer then.
@@ -209,6 +218,7 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         stacks: arguments.stacks,
         perturbation,
         functions,
+        with,
         triggers: triggers(
             arguments.trigger,
             arguments.keep,
@@ -223,6 +233,17 @@ pub fn prepare(arguments: Recording) -> Result<Prepared, Failure> {
         as_parquet: arguments.parquet,
         opening,
     })
+}
+
+/// The libraries that are asked for, once each.
+fn libraries(with: &[Interposed]) -> Vec<Library> {
+    let all = [
+        (Interposed::Locks, Library::Locks),
+        (Interposed::Malloc, Library::Malloc),
+    ];
+    (all.into_iter())
+        .filter_map(|(asked, library)| with.contains(&asked).then_some(library))
+        .collect()
 }
 
 /// Refuses samples that cannot be taken.
@@ -368,48 +389,6 @@ fn facts_of(source: Source) -> Result<facts::Facts, Failure> {
             source.clock().name()
         ))
     })
-}
-
-pub fn summary(trace: &Path, manifest: &Manifest) {
-    let plural = |n: u64| if n == 1 { "" } else { "s" };
-    let (events, threads) = (manifest.events, manifest.rings.len() as u64);
-    let text = format!(
-        "undertick: {events} event{} of {threads} thread{} in {}, {} lost",
-        plural(events),
-        plural(threads),
-        trace.display(),
-        manifest.lost
-    );
-    match manifest.lost {
-        0 => say!("{text}"),
-        _ => alert!("{text}"),
-    }
-    if let Some(kernel) = &manifest.kernel {
-        match kernel.sources.iter().all(|source| source.lost == 0) {
-            true => say!("undertick: {}", evidence(kernel)),
-            false => alert!("undertick: {}", evidence(kernel)),
-        }
-    }
-    for warning in &manifest.warnings {
-        alert!("undertick: note: {warning}");
-    }
-}
-
-/// Describes the recorded kernel events, and the missing ones, in a line.
-fn evidence(kernel: &undertick_format::manifest::Kernel) -> String {
-    let (used, missing): (Vec<_>, Vec<_>) = kernel.sources.iter().partition(|source| source.used);
-    let used: Vec<&str> = used.iter().map(|source| source.name.as_str()).collect();
-    let missing: Vec<String> = (missing.iter())
-        .map(|source| format!("; without {}: {}", source.name, source.why))
-        .collect();
-    format!(
-        "{} kernel events from {} within {:.0} ns, {} lost{}",
-        kernel.rows,
-        used.join(", "),
-        kernel.error_ns,
-        kernel.lost,
-        missing.concat()
-    )
 }
 
 /// Returns the program's exit status, in the form of a shell.

@@ -160,6 +160,9 @@ fn analyze_one(
     undertick_analyze::add_stacks(&trace, &options, &mut report, &mut |share| {
         progress.share("joining samples", share);
     })?;
+    undertick_analyze::add_interposed(&trace, &options, &mut report, &mut |share| {
+        progress.share("joining waits and allocations", share);
+    })?;
     let explanation = match arguments.html {
         None => None,
         Some(_) => Some(page_explanation(&trace, &options, &report, progress)?),

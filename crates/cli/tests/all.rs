@@ -21,6 +21,7 @@ mod functions;
 mod history;
 mod hostile_directories;
 mod hostile_files;
+mod interposed;
 mod kernel;
 mod live;
 mod merge;

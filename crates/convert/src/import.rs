@@ -365,6 +365,7 @@ fn manifest(
             ring_bytes: 0,
             budget_bytes: 0,
             triggers: None,
+            with: Vec::new(),
         },
         names: intake.names.clone(),
         threads,

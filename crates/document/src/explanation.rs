@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Lock;
 use super::states::StateCondition;
 
 /// Version of the document.
@@ -91,6 +92,27 @@ pub struct SlowCall {
     /// The stacks in which its thread was sampled, that with most time first (`record --stacks`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<CallStack>,
+    /// What it waited for, that with most time first (`record --with locks`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<CallWait>,
+}
+
+/// What the thread of a slow call waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallWait {
+    /// What it waited for.
+    pub lock: Lock,
+    /// Number of waits.
+    pub n: u64,
+    /// Their time in the call, ns.
+    pub waited_ns: f64,
+    /// The thread that held the lock when the wait began; of conditions and semaphores, the one that
+    /// signalled or posted last before it ended. Absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Names of the spans that that thread was in then, from the role or the outermost one on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_in: Vec<String>,
 }
 
 /// A stack in which the thread of a slow call was sampled.

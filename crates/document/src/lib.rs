@@ -11,6 +11,7 @@ mod experiment;
 pub mod explanation;
 pub mod figures;
 mod impossible;
+mod interposed;
 mod interval;
 pub mod passes;
 mod paths;
@@ -26,6 +27,7 @@ use undertick_units::Estimate;
 pub use experiment::{LineReport, Repeated, RepetitionFigure};
 
 pub use impossible::{Must, is_open, without_impossible};
+pub use interposed::{Allocations, Lock, LockKind, LockWaits, Locks, PathAllocations};
 pub use interval::{
     AcrossHosts, Alternative, Compensation, Culled, Evidence, Histogram, IntervalKind,
     IntervalReport, Mode, OfThisRun, Reads, RunFigures, SampleStatistics, Sampled, ShareOf, Slowed,
@@ -70,6 +72,12 @@ pub struct Report {
     /// Which functions the time of spans went to, where threads were sampled (`record --stacks`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stacks: Option<Stacks>,
+    /// What threads waited for, where that was recorded (`record --with locks`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locks: Option<Locks>,
+    /// What was allocated, where that was recorded (`record --with malloc`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocations: Option<Allocations>,
     /// One entry per counted event, the most frequent first.
     pub frequencies: Vec<FrequencyReport>,
     /// Straight lines through the figures of several settings of an experiment.

@@ -144,6 +144,8 @@ fn report() -> Report {
         }],
         paths: Vec::new(),
         stacks: None,
+        locks: None,
+        allocations: None,
         states: Vec::new(),
         frequencies: vec![FrequencyReport {
             name: "step".into(),

@@ -15,6 +15,7 @@ pub mod files;
 pub mod groups;
 pub mod identity;
 pub mod input;
+pub mod interposed;
 pub mod manifest;
 pub mod manifest_file;
 pub mod messages;

@@ -280,6 +280,9 @@ pub struct Recorder {
     /// The rules that make snapshots (`record --trigger`); absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggers: Option<TriggerSettings>,
+    /// Libraries that the program preloaded (`record --with`): `locks`, `malloc`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
 }
 
 /// Name of an event.
@@ -350,6 +353,10 @@ pub struct Ring {
     /// (imports, cards, older traces).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spans_wait: Option<bool>,
+    /// Whether a preloaded library wrote it (`record --with`): its events are waits and allocations of
+    /// its thread ([`crate::interposed`]), and it has no spans.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interposed: bool,
     /// Cost of a reading of the clock while the ring was written; absent where that was not
     /// sampled (imports, cards, older traces).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -77,23 +77,40 @@ pub fn look(program: &OsStr, filter: &Regex) -> Result<Before, FunctionsError> {
     })
 }
 
+/// Checks whether a program can preload a library; what is no ELF file, or not there, can.
+///
+/// # Errors
+/// The program cannot: why, and the mend.
+pub fn can_preload(program: &OsStr) -> Result<(), FunctionsError> {
+    let Some(program) = find(program) else {
+        return Ok(()); // the caller that starts it says so
+    };
+    let module = symbols::read(&program)?;
+    match module.and_then(|module| no_preload(&program, &module, "")) {
+        Some(why) => Err(FunctionsError::Program { program, why }),
+        None => Ok(()),
+    }
+}
+
 /// Why nothing can ever be recorded of a file; `None` if something can.
 fn impossible(path: &Path, module: &Module) -> Option<String> {
-    if !module.is_for_this_machine {
-        return Some(
-            "for another processor, or 32 bits: the library for --functions is not".into(),
-        );
-    }
-    if module.is_static && module.instrumented != Instrumented::Ours {
-        return Some(format!(
-            "statically linked, so no library can be preloaded; link it dynamically, or with {}",
-            crate::SOURCE_FILE
-        ));
-    }
     if module.instrumented == Instrumented::OwnHooks {
         return Some(
             "has an own __cyg_profile_func_enter, which gets the calls; take that out".into(),
         );
+    }
+    no_preload(path, module, &format!(", or with {}", crate::SOURCE_FILE))
+}
+
+/// Why a program cannot preload a library, and has not got it; `else_link` is another mend.
+fn no_preload(path: &Path, module: &Module, else_link: &str) -> Option<String> {
+    if !module.is_for_this_machine {
+        return Some("for another processor, or 32 bits: the library to preload is not".into());
+    }
+    if module.is_static && (else_link.is_empty() || module.instrumented != Instrumented::Ours) {
+        return Some(format!(
+            "statically linked, so no library can be preloaded; link it dynamically{else_link}"
+        ));
     }
     let meta = std::fs::metadata(path).ok()?;
     let me = rustix::process::geteuid().as_raw();

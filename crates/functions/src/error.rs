@@ -29,12 +29,6 @@ pub enum FunctionsError {
         /// Why not, and the mend.
         why: String,
     },
-    /// There is no directory from which the program could load the library.
-    #[error("no place for {file} from which programs can be loaded; tried {tried}: give one in TMPDIR", file = crate::LIBRARY_FILE)]
-    NoPlace {
-        /// The directories that were tried, and why each failed.
-        tried: String,
-    },
 }
 
 impl FunctionsError {

@@ -5,8 +5,7 @@
 //! calls through `undertick.h`, by address only. Names are read and filtered in the recorder's
 //! process. [`symbols`] reads a file's symbols. [`table`] selects which of them to record, and
 //! later lists which were called. [`answers`] gives tables to programs that ask for them.
-//! [`before`] checks before a program starts whether anything can be recorded, and [`preload`] puts
-//! the library where the program can load it.
+//! [`before`] checks before a program starts whether anything can be recorded.
 //!
 //! Caveats: ELF, glibc, and the recorder's own processor only. Functions without a symbol (static
 //! ones of a stripped file) have no name, so no filter can select them, and they are not recorded.
@@ -16,7 +15,6 @@ pub mod before;
 mod error;
 mod layout;
 pub mod names;
-pub mod preload;
 pub mod symbols;
 pub mod table;
 

@@ -84,6 +84,7 @@ pub fn measure(request: Request) -> Result<Report, ExperimentError> {
         perturbation: None,
         triggers: None,
         functions: None,
+        with: Vec::new(),
     };
     record(recording, &mut |_| {})?;
     let trace = Trace::open(&request.trace).map_err(|e| machine_error(&e))?;

@@ -139,6 +139,9 @@ pub(crate) fn first_manifest(request: &Request, session: &Session) -> Manifest {
             ring_bytes: session.settings().ring_bytes,
             budget_bytes: session.budget_bytes(),
             triggers: request.triggers.as_ref().map(Triggers::settings),
+            with: (request.with.iter())
+                .map(|library| library.name().to_owned())
+                .collect(),
         },
         names: request.names.clone(),
         threads: Vec::new(),

@@ -240,6 +240,7 @@ fn finish_within(
             dropped,
             overwritten: 0,
             spans_wait: None,
+            interposed: false,
             read_cost: None,
         });
     }

@@ -5,11 +5,12 @@ use std::path::Path;
 
 pub use undertick_functions::FIRST_FUNCTION;
 use undertick_functions::answers::Answers;
-use undertick_functions::preload::{Preloaded, VARIABLE};
-use undertick_functions::{FunctionsError, Regex, before};
+use undertick_functions::{FunctionsError, LIBRARY, LIBRARY_FILE, Regex, before};
 
 use undertick_format::TraceError;
 use undertick_format::manifest::Name;
+
+use crate::preload::Preloads;
 
 /// Functions to record. This is made before the trace, so that a program without recordable
 /// functions leaves nothing behind.
@@ -46,22 +47,23 @@ impl Functions {
         self.before.note.as_deref()
     }
 
-    pub(crate) fn start(&self, session: &Path, trace: &Path) -> Result<Recorded, TraceError> {
-        let preloaded = Preloaded::write(&[session, trace]).map_err(functions_error)?;
+    pub(crate) fn start(
+        &self,
+        session: &Path,
+        trace: &Path,
+        preloads: &mut Preloads,
+    ) -> Result<Recorded, TraceError> {
+        preloads.add(LIBRARY_FILE, LIBRARY, &[session, trace])?;
         let answers = Answers::start(session, self.filter.clone()).map_err(functions_error)?;
         for (path, module) in &self.before.modules {
             answers.prepare(path, module).map_err(functions_error)?;
         }
         let note = self.before.note.clone();
-        Ok(Recorded {
-            preloaded,
-            answers,
-            note,
-        })
+        Ok(Recorded { answers, note })
     }
 }
 
-fn functions_error(error: FunctionsError) -> TraceError {
+pub(crate) fn functions_error(error: FunctionsError) -> TraceError {
     if error.is_usage() {
         TraceError::Usage(error.to_string())
     } else {
@@ -71,17 +73,11 @@ fn functions_error(error: FunctionsError) -> TraceError {
 
 /// A session that records functions.
 pub(crate) struct Recorded {
-    preloaded: Preloaded,
     answers: Answers,
     note: Option<String>,
 }
 
 impl Recorded {
-    /// The variable that the program's environment needs.
-    pub(crate) fn variable(&self) -> (&'static str, OsString) {
-        (VARIABLE, self.preloaded.value())
-    }
-
     /// Returns warnings about the functions. `names` are those of the session; names that the
     /// programs gave themselves have a process.
     pub(crate) fn finish(self, names: &[Name]) -> Vec<String> {

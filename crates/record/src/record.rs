@@ -16,9 +16,9 @@ use signal_hook::low_level::siginfo::Cause;
 use undertick_format::TraceError;
 use undertick_format::manifest::{self, Manifest};
 
-use crate::functions::Recorded;
 use crate::kernel::Opening;
 use crate::kernel::{self, Target};
+use crate::preload::Preloads;
 use crate::recording_loop::RecordingLoop;
 pub use crate::request::{OnManifest, RecordingProgress, Request, Watch};
 use crate::session::Session;
@@ -85,9 +85,9 @@ pub fn record_with(
         session,
         Target::Child,
         with.opening,
-        |session, announces, functions| {
+        |session, announces, preloads| {
             let command = command(&request.command, with.output.as_ref())?;
-            start(command, session, announces, functions)
+            start(command, session, announces, preloads)
         },
     )?;
     recording.is_of(child.id() as i32, false);
@@ -152,11 +152,11 @@ fn start(
     mut command: Command,
     session: &Session,
     announces: Option<(RawFd, RawFd)>,
-    functions: Option<&Recorded>,
+    preloads: &Preloads,
 ) -> Result<Child, TraceError> {
     command
         .env(undertick_ring::layout::SESSION_ENV, session.dir())
-        .envs(functions.map(Recorded::variable));
+        .envs(preloads.variable());
     let limit = rustix::process::getrlimit(Resource::Nofile);
     allow_many_files();
     // SAFETY: sigprocmask, signal, getpid, setrlimit and write are safe between fork and

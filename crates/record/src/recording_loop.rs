@@ -23,9 +23,11 @@ use crate::collector::Collector;
 use crate::description::{first_manifest, flight, keep_manifest, moved, nothing_recorded};
 use crate::finalize::{self, remove_empty};
 use crate::functions::Recorded;
+use crate::interposed;
 use crate::kernel::{self, Length, Opening, Target, Watcher, Watching};
 use crate::output;
 use crate::perturbation::{self, Levels, Switcher};
+use crate::preload::Preloads;
 use crate::request::{OnManifest, PAUSE, RecordingProgress, Request};
 use crate::session::{Session, Settings};
 use crate::session_identity;
@@ -79,6 +81,7 @@ pub(crate) struct RecordingLoop {
     kernel: Option<Watching>,
     switcher: Option<Switcher>,
     functions: Option<Recorded>,
+    preloads: Preloads,
     started: Instant,
     /// How long earlier recorders, which were killed, had recorded.
     before: Duration,
@@ -109,7 +112,7 @@ impl RecordingLoop {
         session: Session,
         target: Target,
         opening: Option<Opening>,
-        start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, Option<&Recorded>) -> Result<T, TraceError>,
+        start: impl FnOnce(&Session, Option<(RawFd, RawFd)>, &Preloads) -> Result<T, TraceError>,
     ) -> Result<(Self, T), TraceError> {
         // Those of an earlier recording are children of this process, too: the recording of a program
         // ends when no child is left.
@@ -119,7 +122,7 @@ impl RecordingLoop {
             |(mut recording, kernel)| {
                 let announces = kernel.as_ref().and_then(Watcher::child_announces);
                 recording.kernel = kernel.map(Watcher::watch).transpose()?;
-                match start(&recording.session, announces, recording.functions.as_ref()) {
+                match start(&recording.session, announces, &recording.preloads) {
                     Ok(started) => {
                         if recording.session.is_attached() {
                             recording.started = Instant::now(); // what came before was not recorded
@@ -152,9 +155,11 @@ impl RecordingLoop {
         let started = Instant::now();
         let mut manifest = first_manifest(request, &session);
         manifest.session_identity = Some(session_identity::bind(session.opened_dir(), trace)?);
+        let mut preloads = Preloads::default();
         let functions = (request.functions.as_ref())
-            .map(|functions| functions.start(session.dir(), trace.path()))
+            .map(|functions| functions.start(session.dir(), trace.path(), &mut preloads))
             .transpose()?;
+        interposed::preload(&request.with, &mut preloads, &[session.dir(), trace.path()])?;
         let (epochs, switches) = request.perturbation.as_ref().map(|_| channel()).unzip();
         let length = length_of(&request.settings);
         let (kernel, description) = Watcher::start(
@@ -223,6 +228,7 @@ impl RecordingLoop {
             kernel: None,
             switcher,
             functions,
+            preloads,
             started,
             before: Duration::ZERO,
             reported: started,
@@ -276,6 +282,7 @@ impl RecordingLoop {
             kernel: None,
             switcher: None,
             functions: None,
+            preloads: Preloads::default(),
             started: now,
             before,
             reported: now,
@@ -461,6 +468,7 @@ impl RecordingLoop {
                 .warnings
                 .push(nothing_recorded(&self.session).to_owned());
         }
+        manifest.warnings.extend(interposed::missing(&manifest));
         manifest.warnings.extend(moved(&trace));
         if let Err(error) = &collected.written {
             manifest

@@ -10,6 +10,7 @@ use undertick_format::manifest::{self, Calibration, Manifest};
 
 use crate::collector::{CollectorProgress, Tap};
 use crate::functions::Functions;
+use crate::interposed::Library;
 use crate::kernel::Wanted;
 use crate::perturbation;
 use crate::session::Settings;
@@ -44,6 +45,8 @@ pub struct Request {
     pub perturbation: Option<perturbation::Wanted>,
     /// Functions to record of a program that nobody edited.
     pub functions: Option<Functions>,
+    /// Libraries that the program preloads: what its threads wait for and allocate.
+    pub with: Vec<Library>,
     /// Rules that make snapshots; for a recording that overwrites.
     pub triggers: Option<Triggers>,
 }

@@ -203,6 +203,7 @@ impl Ring {
                 dropped,
                 overwritten,
                 spans_wait: Some(self.map.spans_wait()),
+                interposed: self.map.is_interposed(),
                 read_cost: self.map.read_cost(),
             },
             sampled: counts.unwrap_or_else(|| sampled::of_ring(number, &self.map.memory())),

@@ -112,6 +112,13 @@ impl RingMap {
             == ring::SPANS_WAIT
     }
 
+    /// Whether a preloaded library writes it, of what its thread waits for and allocates.
+    #[must_use]
+    pub fn is_interposed(&self) -> bool {
+        let writer = self.memory.field_u32(ring::OFF_WRITER);
+        writer.load(Ordering::Relaxed) == ring::INTERPOSED
+    }
+
     /// The cost of clock readings in its thread. Whatever the program wrote there, the figures
     /// are finite and not below 0.
     #[must_use]

@@ -475,6 +475,7 @@ impl Looked {
             dropped: self.dropped,
             overwritten,
             spans_wait: Some(self.map.spans_wait()),
+            interposed: self.map.is_interposed(),
             read_cost: self.map.read_cost(),
         }
     }

@@ -144,6 +144,7 @@ fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
             ring_bytes: 0,
             budget_bytes: 0,
             triggers: None,
+            with: Vec::new(),
         },
         names: description.names,
         threads: threads
@@ -166,6 +167,7 @@ fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
                     dropped: 0,
                     overwritten: 0,
                     spans_wait: None,
+                    interposed: false,
                     read_cost: None,
                 }
             })

@@ -7,6 +7,7 @@ use undertick_document::explanation::{
 };
 use undertick_document::figures;
 
+use crate::interposed::wait_text;
 use crate::states;
 use crate::text::{clean, shorten, shorten_end};
 
@@ -162,8 +163,9 @@ pub fn path(explanation: &Explanation, of: &ExplainedPath, columns: usize) -> St
     );
     for call in &of.slowest {
         let _ = writeln!(text, "{}", fitting(|most| one(call, most), columns));
-        if let Some(stack) = call.stacks.first() {
-            let line = format!("{:STACK_AT$}{}", "", stack_text(stack));
+        let waits = call.waits.iter().map(wait_text);
+        for line in waits.chain(call.stacks.first().map(stack_text)) {
+            let line = format!("{:STACK_AT$}{line}", "");
             let _ = writeln!(text, "{}", shorten_end(&line, columns));
         }
     }

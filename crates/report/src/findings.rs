@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use undertick_document::{IntervalReport, PathReport, PathStates, Report, figures};
 
+use crate::interposed;
 use crate::remarks::number_of;
 use crate::stacks::OPEN;
 use crate::states::sentence;
@@ -40,6 +41,7 @@ pub(crate) fn findings(report: &Report) -> Vec<String> {
     let states = states(report).into_iter().take(MOST_STATES);
     found.extend(states.map(|(weight, _, sentence)| (weight, sentence)));
     found.extend(waiting(report));
+    found.extend(locked_out(report));
     found.extend(taken_off(report));
     found.extend(measuring(report));
     found.retain(|(weight, _)| *weight >= WORTH);
@@ -71,6 +73,24 @@ fn lost(report: &Report) -> Option<(Weight, String)> {
         );
         (DOUBTFUL, text)
     })
+}
+
+/// The lock for which spans waited longest, and where it was held.
+fn locked_out(report: &Report) -> Option<(Weight, String)> {
+    let whole = whole_ns(report)?;
+    let row = interposed::longest_held(report.locks.as_ref()?)?;
+    let path = row.path? as usize;
+    let held_in = match row.by_path {
+        Some(by) => format!("in {}", path_name(report, by as usize)),
+        None => interposed::by(report, row),
+    };
+    let text = format!(
+        "{} waited {} for {}, which was held {held_in} (undertick locks).",
+        path_name(report, path),
+        figures::duration(row.waited_ns),
+        interposed::lock(&row.lock),
+    );
+    Some((row.waited_ns / whole, text))
 }
 
 /// The name that takes most time itself, on all its paths together.

@@ -15,6 +15,7 @@ mod frame;
 mod functions;
 pub mod history;
 pub mod interference;
+mod interposed;
 mod plot;
 pub mod reproduce;
 mod slowest;
@@ -79,6 +80,12 @@ fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::
     if let Some(stacks) = &report.stacks {
         functions::write(page, report, stacks)?;
     }
+    if let Some(locks) = &report.locks {
+        interposed::locks(page, report, locks)?;
+    }
+    if let Some(allocations) = &report.allocations {
+        interposed::allocations(page, report, allocations)?;
+    }
     if let Some(explanation) = slowest(beside) {
         slowest::write(page, explanation)?;
     }
@@ -129,6 +136,8 @@ fn head(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::fmt::R
         ("summary", "Summary", true),
         ("tree", "Call tree", !report.paths.is_empty()),
         ("functions", "Functions", report.stacks.is_some()),
+        ("locks", "Locks", report.locks.is_some()),
+        ("allocations", "Allocations", report.allocations.is_some()),
         ("slowest", "Slowest calls", slowest(beside).is_some()),
         ("intervals", "Intervals", has_intervals),
         ("distributions", "Distributions", has_intervals),

@@ -37,6 +37,7 @@ pub mod fleet;
 pub mod history;
 pub mod html;
 pub mod interference;
+pub mod interposed;
 pub mod live;
 pub mod plot;
 mod remarks;

@@ -166,6 +166,8 @@ pub(super) fn report(intervals: Vec<IntervalReport>, lines: Vec<LineReport>) -> 
         paths: Vec::new(),
         states: Vec::new(),
         stacks: None,
+        locks: None,
+        allocations: None,
         frequencies: Vec::new(),
         lines,
         passes: Vec::new(),

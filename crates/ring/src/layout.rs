@@ -246,6 +246,9 @@ pub mod ring {
     pub const OFF_STATE: usize = 40;
     /// u32: inode of the writer's pid namespace, low half; 0 unknown.
     pub const OFF_PID_NAMESPACE: usize = 44;
+    /// Value of [`OFF_WRITER`] for a library that records what its thread waits for and allocates, and
+    /// no spans.
+    pub const INTERPOSED: u32 = 2;
     /// u32: [`SPANS_WAIT`], or 0 in rings of recorders that knew only plain readings.
     pub const OFF_SPAN_READINGS: usize = 48;
     /// u64: bytes published. Written by the writer, released.

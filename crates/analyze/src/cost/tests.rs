@@ -444,6 +444,7 @@ fn names_and_rings_tell_what_is_recorded() {
         dropped: 0,
         overwritten: 0,
         spans_wait: None,
+        interposed: false,
         read_cost: None,
     };
     let rings = [ring(7), ring(8)];

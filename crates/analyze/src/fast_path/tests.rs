@@ -21,6 +21,7 @@ fn never_waits(ring: i32) -> ManifestRing {
         dropped: 0,
         overwritten: 0,
         spans_wait: Some(false),
+        interposed: false,
         read_cost: None,
     }
 }

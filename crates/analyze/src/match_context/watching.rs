@@ -2,8 +2,8 @@
 
 use super::MatchContext;
 use crate::evidence::SampleCauses;
+use crate::innermost::Waiting;
 use crate::sample::Sample;
-use crate::stack_samples::Waiting;
 use crate::tally::Dropping;
 use crate::tree::{Path, WithRole};
 use crate::watch::{Begun, Ended};

@@ -1,22 +1,5 @@
 use super::*;
 
-#[test]
-fn of_two_recorders_the_span_that_began_last_has_the_sample() {
-    let of = |start: i64, name: &str| FoundSpans {
-        paths: vec![(None, vec![name.to_owned()])],
-        spans: vec![(0, 0, start)],
-    };
-    let paths = Paths {
-        places: HashMap::from([(vec!["a".to_owned()], 0), (vec!["b".to_owned()], 1)]),
-        have_roles: false,
-    };
-    for (first, second) in [(of(5, "a"), of(9, "b")), (of(9, "b"), of(5, "a"))] {
-        let mut found = first;
-        found.append(second);
-        assert_eq!(spans(&found, &paths, 2), [Around::Path(1), Around::Nothing]);
-    }
-}
-
 fn table() -> StackTable {
     let function = |name: &str| (name.to_owned(), String::new());
     StackTable {

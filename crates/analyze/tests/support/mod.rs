@@ -134,6 +134,7 @@ pub fn manifest() -> Manifest {
             ring_bytes: 0,
             budget_bytes: 0,
             triggers: None,
+            with: Vec::new(),
         },
         names: vec![],
         threads: vec![],

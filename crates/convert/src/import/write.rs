@@ -233,6 +233,7 @@ impl Rings {
             dropped: 0,
             overwritten: 0,
             spans_wait: None,
+            interposed: false,
             read_cost: None,
         };
         Ok(Written {

@@ -80,6 +80,7 @@ impl Machine for LocalMachine {
             perturbation: None,
             triggers: None,
             functions: None,
+            with: Vec::new(),
         };
         let all = experiment.order().len();
         let mut looked = Instant::now();

@@ -169,6 +169,7 @@ impl InTurn {
             perturbation: None,
             triggers: None,
             functions: None,
+            with: Vec::new(),
         }
     }
 }

@@ -296,6 +296,7 @@ pub(super) fn run_probe(
         perturbation: None,
         triggers: None,
         functions: None,
+        with: Vec::new(),
     };
     let manifest = record_watched(recording, watch, &mut |update| {
         if let RecordingProgress::Recording(_, elapsed) = update {

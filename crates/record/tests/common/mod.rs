@@ -154,6 +154,7 @@ pub fn request(trace: &Path, command: &[&str], settings: Settings) -> Request {
         perturbation: None,
         triggers: None,
         functions: None,
+        with: Vec::new(),
     }
 }
 

@@ -63,6 +63,7 @@ fn explanation() -> Explanation {
             ],
             slowest: vec![SlowCall {
                 stacks: Vec::new(),
+                waits: Vec::new(),
                 start_ns: 413_210_000.0,
                 took_ns: 1_001_200.0,
                 excess_ns: 1_000_000.0,

@@ -7,6 +7,7 @@ use undertick_document::figures;
 
 use crate::escape::Text;
 use crate::explanation::{listed, name, shares, stack_text, stolen};
+use crate::interposed::wait_text;
 use crate::table::html::{self, with_micro};
 use crate::table::{Cell, Columns};
 
@@ -129,6 +130,7 @@ fn columns<'a>() -> Columns<'a, &'a SlowCall> {
 fn lines(call: &SlowCall) -> Vec<String> {
     let parts = listed(&call.parts, call.excess_ns, MOST_PARTS);
     (parts.into_iter().chain(stolen(call)))
+        .chain(call.waits.iter().map(wait_text))
         .chain(call.stacks.first().map(stack_text))
         .map(|line| with_micro(&line))
         .collect()

@@ -42,6 +42,7 @@ pub(super) fn build(
         dropped: 0,
         overwritten: 0,
         spans_wait: None,
+        interposed: false,
         read_cost: None,
     };
     let thread = |master: &Master| Thread {
@@ -82,6 +83,7 @@ pub(super) fn build(
             ring_bytes: 0,
             budget_bytes: 0,
             triggers: None,
+            with: Vec::new(),
         },
         names,
         threads: masters.all.iter().map(thread).collect(),

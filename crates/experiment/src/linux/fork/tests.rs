@@ -157,6 +157,7 @@ fn record(with_children: bool) -> [u64; 3] {
                 perturbation: None,
                 triggers: None,
                 functions: None,
+                with: Vec::new(),
             },
             &mut |_| {},
         )

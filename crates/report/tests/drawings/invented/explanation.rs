@@ -38,6 +38,7 @@ pub fn explanation() -> Explanation {
     );
     let call = |start_ns: f64, excess_ns: f64, parts: Vec<Part>| SlowCall {
         stacks: vec![stack()],
+        waits: vec![super::interposed::wait()],
         start_ns,
         took_ns: excess_ns + 1_200.0,
         excess_ns,

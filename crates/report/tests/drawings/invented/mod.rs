@@ -4,6 +4,7 @@
 
 mod explanation;
 mod hostile;
+mod interposed;
 mod stacks;
 mod states;
 mod timeline;
@@ -284,6 +285,8 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
         paths: paths(&intervals),
         states: states::states(&intervals),
         stacks: stacks::stacks(&intervals),
+        locks: interposed::locks(&intervals),
+        allocations: interposed::allocations(&intervals),
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],

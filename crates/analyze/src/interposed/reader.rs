@@ -1,0 +1,187 @@
+//! Reads the rings of preloaded libraries.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use undertick_format::block::{self, Next};
+use undertick_format::interposed::{Allocations, Record, WaitKind};
+use undertick_format::read::Trace;
+use undertick_format::rows::{Rows, RowsOfRing};
+
+use super::{Interposed, Lock, Wait};
+use crate::columns::{Columns, Writer, cut};
+use crate::error::Failed;
+use crate::kinds::{GAP, INSTANT};
+
+/// Reads what the libraries recorded in a trace.
+pub(super) fn read(trace: &Trace) -> Result<Interposed, Failed> {
+    let rings = super::rings(&trace.manifest);
+    let mut reader = Reader {
+        knows_holders: trace.manifest.hosts.len() <= 1,
+        ..Reader::default()
+    };
+    if rings.is_empty() {
+        return Ok(reader.found);
+    }
+    for group in trace.groups()? {
+        match trace.is_of_blocks(&group) {
+            true => {
+                let mut blocks = Vec::new();
+                for &row_group in &group.row_groups {
+                    trace.read_blocks(row_group, &mut blocks)?;
+                    if !of_blocks(&mut reader, &rings, &blocks) {
+                        return Err(trace.damaged_blocks(row_group).into());
+                    }
+                }
+            }
+            false => {
+                for batch in trace.group_batches(&group) {
+                    of_rows(&mut reader, &rings, &Columns::from_batch(&batch?)?);
+                }
+            }
+        }
+    }
+    let last = trace.manifest.clock.anchors.last();
+    Ok(reader.finish(last.map(|anchor| anchor.ticks)))
+}
+
+/// Takes the blocks of these rings; returns whether all could be decoded.
+fn of_blocks(reader: &mut Reader, rings: &HashSet<i32>, mut blocks: &[u8]) -> bool {
+    let mut rows = Rows::default();
+    while !blocks.is_empty() {
+        let Next::Block(header, length) = block::check(blocks) else {
+            return false;
+        };
+        if rings.contains(&(header.ring as i32)) {
+            rows.clear();
+            let Next::Block(..) = rows.push_block(blocks).0 else {
+                return false;
+            };
+            reader.take(Writer::from_block(header), &rows.of_ring());
+        }
+        blocks = &blocks[length..];
+    }
+    true
+}
+
+fn of_rows(reader: &mut Reader, rings: &HashSet<i32>, columns: &Columns<'_>) {
+    let mut at = 0;
+    while at < columns.len() {
+        let (ring, mode) = (columns.ring[at], columns.mode[at]);
+        let same = |&(&other, &of): &(&i32, &i8)| other == ring && of == mode;
+        let rest = columns.ring[at..].iter().zip(&columns.mode[at..]);
+        let n = rest.take_while(same).count();
+        if mode == 0 && rings.contains(&ring) {
+            reader.take(columns.writer(at), &cut(&columns.rows, at..at + n));
+        }
+        at += n;
+    }
+}
+
+/// What is known of a ring so far.
+#[derive(Debug, Default)]
+struct Ring {
+    /// The wait that has begun.
+    open: Option<Wait>,
+    /// Since when allocations are counted.
+    since: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    found: Interposed,
+    rings: BTreeMap<i32, Ring>,
+    /// Times and threads that woke others, by what these wait for.
+    wakes: HashMap<Lock, Vec<(i64, i32)>>,
+    last: i64,
+    pub(super) knows_holders: bool,
+}
+
+impl Reader {
+    /// Takes rows of a ring, in order.
+    pub(super) fn take(&mut self, writer: Writer, rows: &RowsOfRing<'_>) {
+        for at in 0..rows.ts.len() {
+            let ts = rows.ts[at];
+            self.last = self.last.max(ts);
+            let ring = self.rings.entry(writer.ring).or_default();
+            if rows.kind[at] == GAP {
+                // What came between is not known.
+                *ring = Ring::default();
+                continue;
+            }
+            let event = u16::try_from(rows.event[at]).ok();
+            let event = event.filter(|_| rows.kind[at] == INSTANT);
+            let record = event.and_then(|event| Record::from_event(event, rows.payload[at]));
+            if let Some(record) = record {
+                self.record(writer, ts, record);
+            }
+        }
+    }
+
+    fn record(&mut self, writer: Writer, ts: i64, record: Record) {
+        let Writer { pid, tid, .. } = writer;
+        let ring = self.rings.entry(writer.ring).or_default();
+        let lock = |kind, address| Lock { pid, address, kind };
+        match record {
+            Record::Allocations(all) => match ring.since.replace(ts) {
+                Some(_) if all == Allocations::default() => {}
+                Some(since) => self.found.push_chunk(tid, since, all),
+                None => {
+                    let unplaced = &mut self.found.unplaced;
+                    unplaced.calls += all.calls;
+                    unplaced.bytes = unplaced.bytes.saturating_add(all.bytes);
+                    unplaced.frees += all.frees;
+                }
+            },
+            // A wait that has begun and has no end was left by a jump.
+            Record::Wait(kind, address) => {
+                ring.open = Some(Wait {
+                    lock: lock(kind, address),
+                    tid,
+                    start: ts,
+                    end: ts,
+                    is_open: false,
+                    by: None,
+                });
+            }
+            Record::Holder(holder) => {
+                if let Some(open) = ring.open.as_mut().filter(|_| self.knows_holders) {
+                    open.by = Some((holder, open.start));
+                }
+            }
+            Record::End(_) => {
+                let open = ring.open.take();
+                (self.found.waits).extend(open.map(|open| Wait { end: ts, ..open }));
+            }
+            Record::Wake(kind, address) => {
+                let wakes = self.wakes.entry(lock(kind, address)).or_default();
+                wakes.push((ts, tid));
+            }
+        }
+    }
+
+    /// All rows have come; `last` is the time at which the recording ended, if that is known.
+    pub(super) fn finish(mut self, last: Option<i64>) -> Interposed {
+        let last = last.unwrap_or(self.last).max(self.last);
+        let open = self.rings.values().filter_map(|ring| ring.open);
+        let open = open.map(|open| Wait {
+            end: last,
+            is_open: true,
+            ..open
+        });
+        self.found.waits.extend(open);
+        (self.wakes.values_mut()).for_each(|wakes| wakes.sort_unstable());
+        for wait in &mut self.found.waits {
+            let is_woken = matches!(wait.lock.kind, WaitKind::Condition | WaitKind::Semaphore);
+            if !is_woken || wait.is_open {
+                continue;
+            }
+            let wakes = self.wakes.get(&wait.lock).map_or(&[][..], Vec::as_slice);
+            let before = wakes.partition_point(|wake| wake.0 <= wait.end);
+            let woken = before.checked_sub(1).map(|at| wakes[at]);
+            wait.by = woken
+                .filter(|wake| wake.0 >= wait.start)
+                .map(|(ts, tid)| (tid, ts));
+        }
+        self.found
+    }
+}

@@ -1,0 +1,56 @@
+//! What do the threads of an unmodified program wait for, and how much does each span allocate?
+//!
+//! [`Library::Locks`] and [`Library::Malloc`] are shared objects with the C library's functions for
+//! locks and for memory. When preloaded, they call the C library, and record waits and numbers of
+//! allocations through `undertick.h`, into rings that hold no spans. `docs/format.md`, section 13,
+//! describes the records.
+//!
+//! Caveats: ELF, glibc, and the recorder's own processor only. Calls within the C library, and of
+//! programs that bring their own locks or allocator, are not seen.
+
+/// A library that can be preloaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Library {
+    /// Waits for mutexes, read-write locks, conditions and semaphores.
+    Locks,
+    /// Numbers and bytes of allocations.
+    Malloc,
+}
+
+impl Library {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Locks, Self::Malloc];
+
+    /// Its name on the command line and in manifests.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Locks => "locks",
+            Self::Malloc => "malloc",
+        }
+    }
+
+    /// The library of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|library| library.name() == name)
+    }
+
+    /// Name of its file.
+    #[must_use]
+    pub const fn file(self) -> &'static str {
+        match self {
+            Self::Locks => "libundertick_locks.so",
+            Self::Malloc => "libundertick_malloc.so",
+        }
+    }
+
+    /// The file, for the machine that this crate was built for.
+    #[must_use]
+    pub const fn bytes(self) -> &'static [u8] {
+        match self {
+            Self::Locks => include_bytes!(concat!(env!("OUT_DIR"), "/libundertick_locks.so")),
+            Self::Malloc => include_bytes!(concat!(env!("OUT_DIR"), "/libundertick_malloc.so")),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+/* libundertick_locks.so - records what the threads of a program wait for, through undertick.h.
+ *
+ * `undertick record --with locks` preloads it. A lock that is free is taken by one attempt more than
+ * without it, and nothing is recorded. A thread that has to wait writes which lock it waits for and
+ * which thread holds it, then waits, then writes that it has it. Signals of conditions and posts of
+ * semaphores are recorded, too: they show which thread ended a wait. The records are described in
+ * docs/format.md, section 13.
+ *
+ * Licence: MIT or Apache-2.0, as you prefer. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <dlfcn.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <time.h>
+
+#define UNDERTICK_NO_ATTACH 1
+#define UT_RECORDER_ 2u
+#include "undertick.h"
+
+#ifndef UNDERTICK_DISABLE
+
+#define LK_EXPORT_ __attribute__((visibility("default")))
+#define LK_COLD_ static __attribute__((noinline, cold))
+
+enum {
+    LK_MUTEX_ = 0xfff1, LK_READ_ = 0xfff2, LK_WRITE_ = 0xfff3, LK_CONDITION_ = 0xfff4, LK_SEMAPHORE_ = 0xfff5, /* a wait begins; payload: address */
+    LK_HOLDER_ = 0xfff6,   /* payload: the thread that holds what the wait that has just begun is for */
+    LK_END_ = 0xfff7,      /* the wait ends; payload: result of the call */
+    LK_SIGNAL_ = 0xfff8, LK_POST_ = 0xfff9 /* payload: address */
+};
+
+typedef const struct timespec *lk_until;
+
+/* The functions behind. The name of each is looked up at its first use: another library's constructor
+ * may be faster than ours. */
+#define LK_NEXT_(result, name, parameters) \
+    typedef result (*lk_type_##name) parameters; \
+    static lk_type_##name lk_known_##name; \
+    LK_COLD_ lk_type_##name lk_find_##name(void) { \
+        void *found = dlsym(RTLD_NEXT, #name); \
+        lk_type_##name next = NULL; \
+        __builtin_memcpy(&next, &found, sizeof next); \
+        __atomic_store_n(&lk_known_##name, next, __ATOMIC_RELEASE); \
+        return next; \
+    } \
+    static inline lk_type_##name lk_next_##name(void) { \
+        lk_type_##name next = __atomic_load_n(&lk_known_##name, __ATOMIC_ACQUIRE); \
+        return UT_LIKELY_(next != NULL) ? next : lk_find_##name(); \
+    }
+
+LK_NEXT_(int, pthread_mutex_lock, (pthread_mutex_t *))
+LK_NEXT_(int, pthread_mutex_trylock, (pthread_mutex_t *))
+LK_NEXT_(int, pthread_mutex_timedlock, (pthread_mutex_t *, lk_until))
+LK_NEXT_(int, pthread_mutex_clocklock, (pthread_mutex_t *, clockid_t, lk_until))
+LK_NEXT_(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t *))
+LK_NEXT_(int, pthread_rwlock_rdlock, (pthread_rwlock_t *))
+LK_NEXT_(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t *, lk_until))
+LK_NEXT_(int, pthread_rwlock_clockrdlock, (pthread_rwlock_t *, clockid_t, lk_until))
+LK_NEXT_(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *))
+LK_NEXT_(int, pthread_rwlock_wrlock, (pthread_rwlock_t *))
+LK_NEXT_(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t *, lk_until))
+LK_NEXT_(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t *, clockid_t, lk_until))
+LK_NEXT_(int, pthread_cond_wait, (pthread_cond_t *, pthread_mutex_t *))
+LK_NEXT_(int, pthread_cond_timedwait, (pthread_cond_t *, pthread_mutex_t *, lk_until))
+LK_NEXT_(int, pthread_cond_clockwait, (pthread_cond_t *, pthread_mutex_t *, clockid_t, lk_until))
+LK_NEXT_(int, pthread_cond_signal, (pthread_cond_t *))
+LK_NEXT_(int, pthread_cond_broadcast, (pthread_cond_t *))
+LK_NEXT_(int, sem_trywait, (sem_t *))
+LK_NEXT_(int, sem_wait, (sem_t *))
+LK_NEXT_(int, sem_timedwait, (sem_t *, lk_until))
+LK_NEXT_(int, sem_clockwait, (sem_t *, clockid_t, lk_until))
+LK_NEXT_(int, sem_post, (sem_t *))
+
+static inline void lk_begin(uint16_t what, const void *lock, int32_t holder) {
+    ut_event64(what, (uint64_t)(uintptr_t)lock);
+    if (holder > 0) ut_event(LK_HOLDER_, (uint32_t)holder);
+}
+
+static inline int lk_end(int result) {
+    ut_event(LK_END_, (uint32_t)result);
+    return result;
+}
+
+/* What the C library keeps in its locks; there is no function for it. */
+static inline int32_t lk_owner(pthread_mutex_t *mutex) { return __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED); }
+static inline int32_t lk_writer(pthread_rwlock_t *lock) { return __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED); }
+
+/* A function that takes a lock: first the attempt `try`, and while that says `busy` the call. */
+#define LK_TAKE_(name, parameters, arguments, try, what, holder) \
+    LK_EXPORT_ int name parameters; \
+    LK_COLD_ int lk_slow_##name parameters { \
+        lk_begin(what, lock, holder(lock)); \
+        return lk_end(lk_next_##name() arguments); \
+    } \
+    int name parameters { \
+        const int result = lk_next_##try()(lock); \
+        return UT_LIKELY_(result != EBUSY) ? result : lk_slow_##name arguments; \
+    }
+
+LK_TAKE_(pthread_mutex_lock, (pthread_mutex_t *lock), (lock), pthread_mutex_trylock, LK_MUTEX_, lk_owner)
+LK_TAKE_(pthread_mutex_timedlock, (pthread_mutex_t *lock, lk_until until), (lock, until), pthread_mutex_trylock, LK_MUTEX_, lk_owner)
+LK_TAKE_(pthread_mutex_clocklock, (pthread_mutex_t *lock, clockid_t clock, lk_until until), (lock, clock, until), pthread_mutex_trylock, LK_MUTEX_, lk_owner)
+LK_TAKE_(pthread_rwlock_rdlock, (pthread_rwlock_t *lock), (lock), pthread_rwlock_tryrdlock, LK_READ_, lk_writer)
+LK_TAKE_(pthread_rwlock_timedrdlock, (pthread_rwlock_t *lock, lk_until until), (lock, until), pthread_rwlock_tryrdlock, LK_READ_, lk_writer)
+LK_TAKE_(pthread_rwlock_clockrdlock, (pthread_rwlock_t *lock, clockid_t clock, lk_until until), (lock, clock, until), pthread_rwlock_tryrdlock, LK_READ_, lk_writer)
+LK_TAKE_(pthread_rwlock_wrlock, (pthread_rwlock_t *lock), (lock), pthread_rwlock_trywrlock, LK_WRITE_, lk_writer)
+LK_TAKE_(pthread_rwlock_timedwrlock, (pthread_rwlock_t *lock, lk_until until), (lock, until), pthread_rwlock_trywrlock, LK_WRITE_, lk_writer)
+LK_TAKE_(pthread_rwlock_clockwrlock, (pthread_rwlock_t *lock, clockid_t clock, lk_until until), (lock, clock, until), pthread_rwlock_trywrlock, LK_WRITE_, lk_writer)
+
+/* A thread that is cancelled while it waits waits no longer. */
+static void lk_cancelled(void *nothing) {
+    (void)nothing;
+    (void)lk_end(ECANCELED);
+}
+
+/* Condition variables are always waited for. */
+#define LK_WAIT_(name, parameters, arguments) \
+    LK_EXPORT_ int name parameters; \
+    int name parameters { \
+        int result; \
+        lk_begin(LK_CONDITION_, condition, 0); \
+        pthread_cleanup_push(lk_cancelled, NULL); \
+        result = lk_next_##name() arguments; \
+        pthread_cleanup_pop(0); \
+        return lk_end(result); \
+    }
+
+LK_WAIT_(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex))
+LK_WAIT_(pthread_cond_timedwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, lk_until until), (condition, mutex, until))
+LK_WAIT_(pthread_cond_clockwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, lk_until until), (condition, mutex, clock, until))
+
+#define LK_WAKE_(name, type, what) \
+    LK_EXPORT_ int name(type *object); \
+    int name(type *object) { \
+        ut_event64(what, (uint64_t)(uintptr_t)object); \
+        return lk_next_##name()(object); \
+    }
+
+LK_WAKE_(pthread_cond_signal, pthread_cond_t, LK_SIGNAL_)
+LK_WAKE_(pthread_cond_broadcast, pthread_cond_t, LK_SIGNAL_)
+LK_WAKE_(sem_post, sem_t, LK_POST_)
+
+/* As locks; the results are in errno. */
+#define LK_SEMAPHORE_WAIT_(name, parameters, arguments) \
+    LK_EXPORT_ int name parameters; \
+    LK_COLD_ int lk_slow_##name parameters { \
+        int result; \
+        lk_begin(LK_SEMAPHORE_, semaphore, 0); \
+        pthread_cleanup_push(lk_cancelled, NULL); \
+        result = lk_next_##name() arguments; \
+        pthread_cleanup_pop(0); \
+        (void)lk_end(result == 0 ? 0 : errno); \
+        return result; \
+    } \
+    int name parameters { \
+        const int before = errno; \
+        const int result = lk_next_sem_trywait()(semaphore); \
+        if (UT_LIKELY_(result == 0) || errno != EAGAIN) return result; \
+        errno = before; \
+        return lk_slow_##name arguments; \
+    }
+
+LK_SEMAPHORE_WAIT_(sem_wait, (sem_t *semaphore), (semaphore))
+LK_SEMAPHORE_WAIT_(sem_timedwait, (sem_t *semaphore, lk_until until), (semaphore, until))
+LK_SEMAPHORE_WAIT_(sem_clockwait, (sem_t *semaphore, clockid_t clock, lk_until until), (semaphore, clock, until))
+
+#endif /* UNDERTICK_DISABLE */

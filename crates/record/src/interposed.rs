@@ -1,0 +1,60 @@
+//! What the program's threads wait for and allocate, recorded by libraries that it preloads.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use undertick_format::TraceError;
+use undertick_format::interposed::{FIRST_EVENT, name};
+use undertick_format::manifest::{Manifest, Name};
+use undertick_functions::before;
+pub use undertick_interpose::Library;
+
+use crate::preload::Preloads;
+
+/// Refuses a program that cannot preload a library.
+///
+/// # Errors
+/// The reason, and the mend.
+pub fn check(program: &OsStr) -> Result<(), TraceError> {
+    before::can_preload(program).map_err(crate::functions::functions_error)
+}
+
+/// Names of the events of these libraries.
+#[must_use]
+pub fn names(libraries: &[Library]) -> Vec<Name> {
+    let events = FIRST_EVENT..=u16::MAX;
+    let named = events.filter_map(|event| {
+        Some(Name {
+            pid: None,
+            event,
+            name: name(event)?.to_owned(),
+        })
+    });
+    match libraries.is_empty() {
+        true => Vec::new(),
+        false => named.collect(),
+    }
+}
+
+pub(crate) fn preload(
+    libraries: &[Library],
+    preloads: &mut Preloads,
+    others: &[&Path],
+) -> Result<(), TraceError> {
+    for library in libraries {
+        preloads.add(library.file(), library.bytes(), others)?;
+    }
+    Ok(())
+}
+
+/// What is missing in a recording with these libraries.
+pub(crate) fn missing(manifest: &Manifest) -> Option<String> {
+    let with = &manifest.recorder.with;
+    let has_some = manifest.rings.iter().any(|ring| ring.interposed);
+    // A program may never wait for a lock.
+    (with.iter().any(|name| name == Library::Malloc.name()) && !has_some).then(|| {
+        "--with malloc: no allocation was recorded: does the loader of this program heed LD_PRELOAD, and \
+         does the program allocate through the C library?"
+            .to_owned()
+    })
+}
