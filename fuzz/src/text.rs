@@ -36,6 +36,7 @@ pub fn table(bytes: &[u8]) {
 }
 
 pub fn names(bytes: &[u8]) {
-    let (names, threads) = undertick_record::names::parse(bytes);
-    assert!(16 * (names.len() + threads.len()) <= bytes.len());
+    let found = undertick_record::names::parse(bytes);
+    let n = found.events.len() + found.threads.len() + found.locks.len();
+    assert!(16 * n <= bytes.len());
 }

@@ -14,7 +14,6 @@ use crate::columns::Columns;
 use crate::cost::{CostTable, PairCorrection};
 use crate::error::Error;
 use crate::evidence::{Evidence, Timer};
-use crate::interposed;
 use crate::match_context::{MatchContext, Nearest};
 use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
@@ -118,7 +117,7 @@ impl Analysis {
             .map(|ring| ring.ring)
             .collect::<HashSet<i32>>()
             .into();
-        context.interposed = Arc::new(interposed::rings(manifest));
+        context.interposed = Arc::new(manifest.interposed_rings());
         context.pairs.gathering = needs_pairs(options.compensate);
         context.scanning = matches!(options.cull, Cull::Ratio(_)) || context.pairs.gathering;
         Ok(Self {

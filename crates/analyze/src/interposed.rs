@@ -16,13 +16,12 @@
 mod document;
 mod reader;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use undertick_document::Report;
 use undertick_document::explanation::CallWait;
 use undertick_format::interposed::{Allocations, WaitKind};
-use undertick_format::manifest::Manifest;
 use undertick_format::read::Trace;
 
 use crate::error::Failed;
@@ -33,14 +32,6 @@ use crate::states::facts;
 
 /// Most waits of a call that are told apart.
 const MOST_CALL_WAITS: usize = 3;
-
-/// The rings of the libraries.
-pub(crate) fn rings(manifest: &Manifest) -> HashSet<i32> {
-    (manifest.rings.iter())
-        .filter(|ring| ring.interposed)
-        .map(|ring| ring.ring)
-        .collect()
-}
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -196,6 +187,7 @@ pub(crate) struct CallWaits {
     /// With the names of the span that the other thread was in, by thread and begin.
     waits: Vec<(Wait, Vec<String>)>,
     names: HashMap<i32, String>,
+    locks: document::LockNames,
     ns_per_tick: f64,
 }
 
@@ -233,6 +225,7 @@ impl CallWaits {
         Ok(Some(Self {
             waits,
             names: facts::roles(manifest),
+            locks: document::lock_names(manifest),
             ns_per_tick: manifest.clock.ns_per_tick(),
         }))
     }
@@ -248,7 +241,7 @@ impl CallWaits {
                 continue;
             }
             let one = CallWait {
-                lock: document::lock(wait.lock),
+                lock: document::lock(wait.lock, &self.locks),
                 n: 1,
                 waited_ns: ticks as f64 * self.ns_per_tick,
                 by: wait.by.map(|(tid, _)| document::thread(tid, &self.names)),

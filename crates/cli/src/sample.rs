@@ -41,7 +41,7 @@ pub fn run(arguments: &Sample) -> Result<u8, Failure> {
         )));
     }
     let session = of_recording(&arguments.trace, &manifest)?;
-    let (mut known, _) = names::read(&session);
+    let mut known = names::read(&session).events;
     known.extend(manifest.names);
     for rate in rates(&arguments.rates, &known)? {
         change_rate(&session, rate)?;

@@ -53,13 +53,32 @@ fn waits_have_the_lock_the_span_and_the_holder() {
     };
     let by = |row: &Value| names(&report, &row["by_path"], &row["by_still_open"]);
     let expected = [
-        ("mutex", "front/request/lookup", "other threads/commit", 20),
-        ("rw_lock_to_read", "front/read", "other threads/update", 1),
-        ("condition", "front/take", "other threads/push", 1),
-        ("semaphore", "front/acquire", "other threads/release", 1),
+        (
+            "mutex",
+            "cache",
+            "front/request/lookup",
+            "other threads/commit",
+            20,
+        ),
+        (
+            "rw_lock_to_read",
+            "table",
+            "front/read",
+            "other threads/update",
+            1,
+        ),
+        ("condition", "filled", "front/take", "other threads/push", 1),
+        (
+            "semaphore",
+            "pool+0x10",
+            "front/acquire",
+            "other threads/release",
+            1,
+        ),
     ];
-    for (kind, within, held_in, n) in expected {
+    for (kind, name, within, held_in, n) in expected {
         let row = row(kind, within);
+        assert_eq!(row["lock"]["name"], name, "{row}");
         assert_eq!((by(row).as_str(), row["n"].as_u64()), (held_in, Some(n)));
         // The holder went on when the other thread slept, and looks each 0.2 ms.
         let longest = row["longest_ns"].as_f64().expect("a time");
@@ -93,12 +112,12 @@ fn waits_have_the_lock_the_span_and_the_holder() {
     let (status, text) = said(&undertick(&["explain", &trace, "lookup"]));
     assert_eq!(status, 0);
     assert!(
-        text.contains("for mutex 0x") && text.contains("held by thread"),
+        text.contains("for mutex cache") && text.contains("held by thread"),
         "{text}"
     );
     let (_, text) = said(&undertick(&["locks", &trace, "lookup"]));
     assert!(
-        text.contains("other threads/commit") && !text.contains("semaphore 0x"),
+        text.contains("other threads/commit") && !text.contains("semaphore pool"),
         "{text}"
     );
     let (_, text) = said(&undertick(&["report", &trace]));

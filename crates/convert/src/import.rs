@@ -369,6 +369,7 @@ fn manifest(
         },
         names: intake.names.clone(),
         threads,
+        locks: Vec::new(),
         rings: written.rings,
         sampled: Vec::new(),
         events: 0,

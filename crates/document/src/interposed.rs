@@ -46,6 +46,9 @@ pub struct Lock {
     pub pid: i32,
     /// Where it lies in the process, hexadecimal.
     pub address: String,
+    /// The name of its variable, if it lies in one with a symbol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// What threads waited for (`record --with locks`).

@@ -7,6 +7,8 @@ mod merged;
 mod read_cost;
 mod triggered;
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use undertick_units::Estimate;
@@ -64,6 +66,9 @@ pub struct Manifest {
     pub names: Vec<Name>,
     /// Thread names.
     pub threads: Vec<Thread>,
+    /// Names of locks (`record --with locks`): those of variables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<LockName>,
     /// One entry per ring, in the order of ring numbers.
     pub rings: Vec<Ring>,
     /// How often sampled spans began, by ring and event; absent in older traces.
@@ -112,6 +117,17 @@ pub struct Manifest {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+impl Manifest {
+    /// Numbers of the rings that preloaded libraries wrote.
+    #[must_use]
+    pub fn interposed_rings(&self) -> HashSet<i32> {
+        (self.rings.iter())
+            .filter(|ring| ring.interposed)
+            .map(|ring| ring.ring)
+            .collect()
+    }
 }
 
 /// What identifies a session directory as that of a trace.
@@ -328,6 +344,17 @@ pub struct Thread {
     /// Thread.
     pub tid: i32,
     /// The name.
+    pub name: String,
+}
+
+/// Name of a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LockName {
+    /// Process.
+    pub pid: i32,
+    /// Its address in the process.
+    pub address: u64,
+    /// The name of the variable at that address, or of the one that contains it, with an offset.
     pub name: String,
 }
 

@@ -73,6 +73,59 @@ pub fn read(path: &Path) -> Result<Option<Module>, FunctionsError> {
     })
 }
 
+/// A variable with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataSymbol {
+    /// Address less the address at which the file is loaded.
+    pub offset: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// Readable name, demangled and not too long.
+    pub name: String,
+}
+
+/// The variables of an ELF file by offset; none of a file that is not for this machine.
+///
+/// # Errors
+/// The file cannot be read, or is damaged.
+pub fn data_symbols(path: &Path) -> Result<Vec<DataSymbol>, FunctionsError> {
+    let failed = |error: std::io::Error| FunctionsError::io(path, "cannot read")(error);
+    // A pipe of that name would be waited for.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Ok(Vec::new());
+    }
+    let data = std::fs::read(path).map_err(failed)?;
+    let is_ours = data.starts_with(&elf::ELFMAG) && data.get(4) == Some(&elf::ELFCLASS64.0);
+    if !is_ours {
+        return Ok(Vec::new());
+    }
+    parse_data(&data).map_err(|error| failed(std::io::Error::other(error.to_string())))
+}
+
+fn parse_data(data: &[u8]) -> object::Result<Vec<DataSymbol>> {
+    let header = Header::parse(data)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, data)?;
+    let mut found: Vec<DataSymbol> = Vec::new();
+    for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {
+        let symbols = sections.symbols(endian, data, kind)?;
+        for symbol in symbols.iter() {
+            let name = symbols.symbol_name(endian, symbol).unwrap_or(b"");
+            let is_variable = symbol.st_type() == elf::STT_OBJECT && !name.is_empty();
+            if is_variable && symbol.st_shndx(endian) != elf::SHN_UNDEF {
+                found.push(DataSymbol {
+                    offset: symbol.st_value(endian),
+                    bytes: symbol.st_size(endian),
+                    name: shown(&demangled(&String::from_utf8_lossy(name))),
+                });
+            }
+        }
+    }
+    found.sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)));
+    found.dedup_by_key(|symbol| symbol.offset);
+    Ok(found)
+}
+
 impl Module {
     fn foreign() -> Self {
         Self {

@@ -12,6 +12,7 @@
 #endif
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <semaphore.h>
 #include <time.h>
 
@@ -73,7 +74,87 @@ LK_NEXT_(int, sem_timedwait, (sem_t *, lk_until))
 LK_NEXT_(int, sem_clockwait, (sem_t *, clockid_t, lk_until))
 LK_NEXT_(int, sem_post, (sem_t *))
 
+/* ---- where locks lie ------------------------------------------------------------- */
+
+/* Locks that were looked for. A lock that finds no room gets no name. */
+enum { LK_SEEN_ = 1024, LK_LOOKS_ = 8, LK_LOCK_NAME_ = 3 };
+static uint64_t lk_seen[LK_SEEN_];
+
+struct lk_object {
+    uintptr_t lock, base;
+    const char *path; /* NULL: not found yet; "": the program */
+};
+
+static int lk_look_at(struct dl_phdr_info *info, size_t size, void *data) {
+    struct lk_object *object = (struct lk_object *)data;
+    int i;
+    (void)size;
+    for (i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t start = (uintptr_t)info->dlpi_addr + (uintptr_t)info->dlpi_phdr[i].p_vaddr;
+        if (info->dlpi_phdr[i].p_type != PT_LOAD || object->lock - start >= info->dlpi_phdr[i].p_memsz) continue;
+        object->base = (uintptr_t)info->dlpi_addr;
+        object->path = info->dlpi_name != NULL ? info->dlpi_name : "";
+        return 1;
+    }
+    return 0;
+}
+
+static char *lk_append_hex(char *out, uint64_t number) {
+    int shift = 60;
+    while (shift > 0 && number >> shift == 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) *out++ = "0123456789abcdef"[(number >> shift) & 15];
+    *out++ = ' ';
+    return out;
+}
+
+/* Tells the recorder in which file a lock lies, and where in it: its symbol is the lock's name. */
+LK_COLD_ void lk_tell(uintptr_t lock) {
+#if defined(__x86_64__)
+    enum { READLINKAT = 267 };
+#else
+    enum { READLINKAT = 78 };
+#endif
+    struct lk_object object = {lock, 0, NULL};
+    char text[256], *end;
+    long length = 0;
+    dl_iterate_phdr(lk_look_at, &object);
+    if (object.path == NULL) return; /* on the heap, or on a stack */
+    end = lk_append_hex(lk_append_hex(text, lock), lock - object.base);
+    if (*object.path) {
+        while (object.path[length] && end + length < text + sizeof text - 1) {
+            end[length] = object.path[length];
+            length++;
+        }
+    } else {
+        length = ut_syscall_(READLINKAT, UT_AT_FDCWD_, (long)"/proc/self/exe", (long)end, text + sizeof text - 1 - end, 0, 0);
+        if (length < 0) return;
+    }
+    end[length] = 0;
+    if (end + length < text + sizeof text - 1) ut_append_name_(LK_LOCK_NAME_, 0, text);
+}
+
+static inline void lk_know(uintptr_t lock) {
+    const uint64_t first = lock * 0x9e3779b97f4a7c15ull >> 54;
+    uint32_t i;
+    for (i = 0; i < LK_LOOKS_; i++) {
+        uint64_t *seen = &lk_seen[(first + i) % LK_SEEN_], found = __atomic_load_n(seen, __ATOMIC_RELAXED);
+        if (found == lock) return;
+        if (found == 0 && __atomic_compare_exchange_n(seen, &found, lock, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            if (ut_process.control != NULL) lk_tell(lock);
+            return;
+        }
+    }
+}
+
+/* A child's locks have the same addresses, in another process. */
+static void lk_begin_child(void) { __builtin_memset(lk_seen, 0, sizeof lk_seen); }
+
+__attribute__((constructor(102))) static void lk_attach(void) { pthread_atfork(NULL, NULL, lk_begin_child); }
+
+/* ---- records ------------------------------------------------------------------------ */
+
 static inline void lk_begin(uint16_t what, const void *lock, int32_t holder) {
+    lk_know((uintptr_t)lock);
     ut_event64(what, (uint64_t)(uintptr_t)lock);
     if (holder > 0) ut_event(LK_HOLDER_, (uint32_t)holder);
 }

@@ -243,6 +243,9 @@ static void ml_begin_child(void) {
     m->tid = 0;
 }
 
+/* What was allocated before the C library knew its environment is in the first record. */
+__attribute__((constructor(102))) static void ml_begin(void) { ml_write(&ml_thread); }
+
 __attribute__((destructor(101))) static void ml_end(void) {
     struct ml_thread *m = &ml_thread;
     if (ml_state == ML_ON_ && (m->calls | m->frees)) ml_write(m);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use undertick_format::manifest::{Name, Thread};
+use crate::names::Names;
 use undertick_ring::layout::control;
 
 use crate::attach_page::AttachPage;
@@ -46,17 +46,18 @@ impl Damaged {
     }
 
     /// The names of events and of threads that are still known.
-    pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
+    pub(crate) fn names(&self) -> Names {
         let log: Vec<u8> = self
             .attach_pages
             .iter()
             .flat_map(|attach_page| attach_page.names().0)
             .collect();
-        let (mut events, mut threads) = crate::names::parse_log(&log);
-        let (of_log, threads_of_log) = crate::names::read(&self.dir);
-        events.extend(of_log);
-        threads.extend(threads_of_log);
-        (events, threads)
+        let mut names = crate::names::parse_log(&log);
+        let of_log = crate::names::read(&self.dir);
+        names.events.extend(of_log.events);
+        names.threads.extend(of_log.threads);
+        names.locks.extend(of_log.locks);
+        names
     }
 
     /// Events that found no ring.

@@ -145,6 +145,7 @@ pub(crate) fn first_manifest(request: &Request, session: &Session) -> Manifest {
         },
         names: request.names.clone(),
         threads: Vec::new(),
+        locks: Vec::new(),
         rings: Vec::new(),
         sampled: Vec::new(),
         events: 0,

@@ -207,10 +207,13 @@ fn from_what_is_left(
     left: &Damaged,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), TraceError> {
-    let (names, threads) = left.names();
-    manifest.names = crate::names::merge_names(names, &manifest.names);
-    if !threads.is_empty() {
-        manifest.threads = threads;
+    let names = left.names();
+    manifest.names = crate::names::merge_names(names.events, &manifest.names);
+    if !names.threads.is_empty() {
+        manifest.threads = names.threads;
+    }
+    if !names.locks.is_empty() {
+        manifest.locks = crate::lock_names::found(&names.locks);
     }
     manifest.lost = manifest.lost.max(left.lost_no_ring());
     from_blocks(trace, manifest, progress)

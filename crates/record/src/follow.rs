@@ -122,7 +122,7 @@ impl Follow {
 }
 
 fn names_of(session: &Session, given: &[manifest::Name]) -> Vec<manifest::Name> {
-    merge_names(session.names().0, given)
+    merge_names(session.names().events, given)
 }
 
 fn name(of: &manifest::Name) -> Name<'_> {

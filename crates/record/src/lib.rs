@@ -28,6 +28,7 @@ mod follow;
 pub mod functions;
 pub mod interposed;
 pub mod kernel;
+mod lock_names;
 pub mod names;
 pub mod output;
 pub mod perturbation;

@@ -21,17 +21,59 @@ const KEPT_FILE: &str = "names-kept";
 /// A longer log is shortened.
 const LONG_BYTES: u64 = 1 << 20;
 
+/// What the programs of a session said about themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// The names of events.
+    pub events: Vec<Name>,
+    /// The names of threads.
+    pub threads: Vec<Thread>,
+    /// Where locks lie.
+    pub locks: Vec<LockPlace>,
+}
+
+/// The place of a lock in a file of its program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockPlace {
+    /// The process.
+    pub pid: i32,
+    /// Its address there.
+    pub address: u64,
+    /// Its address less the address at which the file is loaded.
+    pub offset: u64,
+    /// The file.
+    pub path: String,
+}
+
+impl LockPlace {
+    fn parse(pid: i32, text: &str) -> Option<Self> {
+        let mut words = text.splitn(3, ' ');
+        let mut number = || u64::from_str_radix(words.next()?, 16).ok();
+        let (address, offset) = (number()?, number()?);
+        Some(Self {
+            pid,
+            address,
+            offset,
+            path: words.next()?.to_owned(),
+        })
+    }
+
+    fn text(&self) -> String {
+        format!("{:x} {:x} {}", self.address, self.offset, self.path)
+    }
+}
+
 /// Reads the names log of a session, and its tables of functions. The content is untrusted:
 /// anything but a record is skipped. Later names replace earlier ones.
 #[must_use]
-pub fn read(session: &SessionDir) -> (Vec<Name>, Vec<Thread>) {
+pub fn read(session: &SessionDir) -> Names {
     let file = session
         .owner()
         .and_then(|owner| session.file(NAMES_FILE, owner).ok()?);
     let held = file.map(|file| log(session, &file).0);
-    let (mut events, threads) = parse_log(&held.unwrap_or_default());
-    events.extend(crate::functions::names(session.path()));
-    (events, threads)
+    let mut names = parse_log(&held.unwrap_or_default());
+    (names.events).extend(crate::functions::names(session.path()));
+    names
 }
 
 /// Returns the log, preceded by what was kept of its beginning, and its length.
@@ -71,7 +113,11 @@ pub(crate) fn shorten(dir: &SessionDir, file: &File, is_wanted: impl Fn(i32, Opt
         return;
     }
     let (bytes, length) = log(dir, file);
-    let (events, threads) = parse(&bytes);
+    let Names {
+        events,
+        threads,
+        locks,
+    } = parse(&bytes);
     let mut kept = length.to_le_bytes().to_vec();
     for name in &events {
         let pid = name.pid.unwrap_or(0);
@@ -89,6 +135,11 @@ pub(crate) fn shorten(dir: &SessionDir, file: &File, is_wanted: impl Fn(i32, Opt
             );
         }
     }
+    for lock in &locks {
+        if is_wanted(lock.pid, None) {
+            put(&mut kept, (names::LOCK, 0), (lock.pid, 0), &lock.text());
+        }
+    }
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     // In this order a name is always in one of them.
     if dir.replace(KEPT_FILE, &kept).is_ok() {
@@ -97,9 +148,12 @@ pub(crate) fn shorten(dir: &SessionDir, file: &File, is_wanted: impl Fn(i32, Opt
 }
 
 /// Returns the names in a log, for all processes together.
-pub(crate) fn parse_log(log: &[u8]) -> (Vec<Name>, Vec<Thread>) {
-    let (events, threads) = parse(log);
-    (hold_for_all(events), threads)
+pub(crate) fn parse_log(log: &[u8]) -> Names {
+    let names = parse(log);
+    Names {
+        events: hold_for_all(names.events),
+        ..names
+    }
 }
 
 /// A number that was made for a name holds for all processes, unless two disagree: a child has
@@ -146,11 +200,11 @@ fn put(log: &mut Vec<u8>, (what, event): (u16, u16), (pid, tid): (i32, i32), tex
     log.extend_from_slice(&text.as_bytes()[..cut]);
 }
 
-/// Returns the names of events and of threads in a names log, ordered by when they were given
-/// last. Never panics, whatever the bytes are.
+/// Returns what a names log says, ordered by when it was said last. Never panics, whatever the bytes
+/// are.
 #[must_use]
-pub fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
-    let (mut events, mut threads) = (Last::default(), Last::default());
+pub fn parse(mut bytes: &[u8]) -> Names {
+    let (mut events, mut threads, mut locks) = (Last::default(), Last::default(), Last::default());
     while bytes.len() >= names::HEADER_BYTES {
         let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let i32_at =
@@ -165,26 +219,35 @@ pub fn parse(mut bytes: &[u8]) -> (Vec<Name>, Vec<Thread>) {
         let name = || String::from_utf8_lossy(text).into_owned();
         let (pid, tid, event) = (i32_at(8), i32_at(12), u16_at(4));
         match u16_at(2) {
-            names::EVENT => events.put((pid, i32::from(event)), || Name {
+            names::EVENT => events.put((pid, i64::from(event)), || Name {
                 pid: Some(pid),
                 event,
                 name: name(),
             }),
-            names::THREAD => threads.put((pid, tid), || Thread {
+            names::THREAD => threads.put((pid, i64::from(tid)), || Thread {
                 pid,
                 tid,
                 name: name(),
             }),
+            names::LOCK => {
+                if let Some(lock) = LockPlace::parse(pid, &name()) {
+                    locks.put((pid, lock.address as i64), || lock);
+                }
+            }
             _ => {}
         }
         bytes = &bytes[names::HEADER_BYTES + length..];
     }
-    (events.in_order(), threads.in_order())
+    Names {
+        events: events.in_order(),
+        threads: threads.in_order(),
+        locks: locks.in_order(),
+    }
 }
 
 /// The last value of each key.
 struct Last<T> {
-    of: HashMap<(i32, i32), (usize, T)>,
+    of: HashMap<(i32, i64), (usize, T)>,
     given: usize,
 }
 
@@ -198,7 +261,7 @@ impl<T> Default for Last<T> {
 }
 
 impl<T> Last<T> {
-    fn put(&mut self, key: (i32, i32), value: impl FnOnce() -> T) {
+    fn put(&mut self, key: (i32, i64), value: impl FnOnce() -> T) {
         if self.of.len() < MOST_NAMES || self.of.contains_key(&key) {
             self.given += 1;
             self.of.insert(key, (self.given, value()));

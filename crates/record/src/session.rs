@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::names::Names;
 pub use settings::{DEFAULT_RING_BYTES, Settings};
 use undertick_clock::ClockId;
 use undertick_format::TraceError;
 use undertick_format::files::MANIFEST_FILE;
-use undertick_format::manifest::{Name, Thread};
 use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::attach_page::AttachPage;
@@ -144,18 +144,18 @@ impl Session {
     }
 
     /// Returns the names that the program gave, by event and by thread.
-    pub(crate) fn names(&self) -> (Vec<Name>, Vec<Thread>) {
+    pub(crate) fn names(&self) -> Names {
         let (mut log, _) = crate::names::log(&self.dir, &self.names);
         log.extend(
             self.attach_pages
                 .iter()
                 .flat_map(|attach_page| attach_page.names().0),
         );
-        let (mut events, threads) = crate::names::parse_log(&log);
+        let mut names = crate::names::parse_log(&log);
         if !self.is_attached() {
-            events.extend(crate::functions::names(self.dir.path()));
+            (names.events).extend(crate::functions::names(self.dir.path()));
         }
-        (events, threads)
+        names
     }
 
     /// The largest possible number of names in the log: the shortest takes 16 bytes.

@@ -43,7 +43,8 @@ use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::finalize;
 use crate::finalize::remove_empty;
 use crate::kernel;
-use crate::names;
+use crate::lock_names;
+use crate::names::{self, Names};
 use crate::output;
 use crate::pool_map::PoolMap;
 use crate::recover::{each_block, rings_of};
@@ -293,11 +294,16 @@ fn make(
     let clock = manifest.clock.name.parse::<ClockId>().ok();
     manifest.clock.anchors.extend(clock.and_then(anchor));
     manifest.sampled.sort_by_key(|s| (s.ring, s.event));
-    let (names, mut threads) = names::read(session);
+    let Names {
+        events,
+        mut threads,
+        locks,
+    } = names::read(session);
     let known: HashSet<(i32, i32)> = manifest.rings.iter().map(|r| (r.pid, r.tid)).collect();
     threads.retain(|thread| known.contains(&(thread.pid, thread.tid)));
-    manifest.names = names::merge_names(names, &manifest.names);
+    manifest.names = names::merge_names(events, &manifest.names);
     manifest.threads = threads;
+    manifest.locks = lock_names::found(&locks);
     flight(manifest, given_up, Some(unix_ns));
     output::write_manifest(out, manifest)?;
     Ok(lock)

@@ -154,6 +154,7 @@ fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
                 name: ring.name.clone(),
             })
             .collect(),
+        locks: Vec::new(),
         rings: (rings.iter().enumerate())
             .map(|(number, ring)| {
                 let is_event = |r: &&Record| r.kind != Kind::Continuation;

@@ -26,7 +26,8 @@ pub(crate) fn lock(lock: &Lock) -> String {
         LockKind::Condition => "condition",
         LockKind::Semaphore => "semaphore",
     };
-    format!("{kind} {}", clean(&lock.address))
+    let name = lock.name.as_ref().unwrap_or(&lock.address);
+    format!("{kind} {}", shorten(&clean(name), NAME_COLUMNS))
 }
 
 /// Whether a thread holds it; conditions and semaphores are signalled and posted.

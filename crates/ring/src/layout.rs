@@ -394,6 +394,9 @@ pub mod names {
     pub const EVENT: u16 = 1;
     /// The text names the thread.
     pub const THREAD: u16 = 2;
+    /// `what`: where a lock lies. The text has its address, its offset in a file (both hexadecimal) and
+    /// the path of the file, with spaces between them.
+    pub const LOCK: u16 = 3;
     /// Longest text kept, bytes; longer ones are cut by the writer.
     pub const MAX_TEXT_BYTES: usize = 255;
     /// The first event number assigned to a name: nearly always the same one for the same name, in

@@ -25,7 +25,15 @@ pub(super) fn cannot(report: &mut Report, why: &str) {
     });
 }
 
-pub(super) fn lock(lock: Lock) -> LockOf {
+/// The names of locks, by process and address.
+pub(super) type LockNames = HashMap<(i32, u64), String>;
+
+pub(super) fn lock_names(manifest: &Manifest) -> LockNames {
+    let locks = manifest.locks.iter();
+    (locks.map(|lock| ((lock.pid, lock.address), lock.name.clone()))).collect()
+}
+
+pub(super) fn lock(lock: Lock, names: &LockNames) -> LockOf {
     LockOf {
         kind: match lock.kind {
             WaitKind::Mutex => LockKind::Mutex,
@@ -36,6 +44,7 @@ pub(super) fn lock(lock: Lock) -> LockOf {
         },
         pid: lock.pid,
         address: format!("{:#x}", lock.address),
+        name: names.get(&(lock.pid, lock.address)).cloned(),
     }
 }
 
@@ -75,7 +84,7 @@ fn lost(manifest: &Manifest) -> u64 {
 
 pub(super) fn locks(found: &Interposed, spans: &Spans, manifest: &Manifest) -> Locks {
     let ns = manifest.clock.ns_per_tick();
-    let threads = facts::roles(manifest);
+    let (threads, names) = (facts::roles(manifest), lock_names(manifest));
     let mut locks = Locks {
         lost: lost(manifest),
         ..Locks::default()
@@ -93,7 +102,7 @@ pub(super) fn locks(found: &Interposed, spans: &Spans, manifest: &Manifest) -> L
         let row = rows.entry(key).or_insert_with(|| {
             let ((path, still_open), (by_path, by_still_open)) = (place(around), place(by));
             LockWaits {
-                lock: lock(wait.lock),
+                lock: lock(wait.lock, &names),
                 path,
                 still_open,
                 by: wait.by.and_then(|(tid, _)| role(tid)),

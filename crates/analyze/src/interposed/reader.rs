@@ -14,9 +14,13 @@ use crate::kinds::{GAP, INSTANT};
 
 /// Reads what the libraries recorded in a trace.
 pub(super) fn read(trace: &Trace) -> Result<Interposed, Failed> {
-    let rings = super::rings(&trace.manifest);
+    let rings = trace.manifest.interposed_rings();
     let mut reader = Reader {
         knows_holders: trace.manifest.hosts.len() <= 1,
+        cut: (trace.manifest.rings.iter())
+            .filter(|ring| ring.overwritten > 0)
+            .map(|ring| ring.ring)
+            .collect(),
         ..Reader::default()
     };
     if rings.is_empty() {
@@ -93,12 +97,19 @@ pub(super) struct Reader {
     /// Times and threads that woke others, by what these wait for.
     wakes: HashMap<Lock, Vec<(i64, i32)>>,
     last: i64,
+    /// Rings whose first records were overwritten.
+    pub(super) cut: HashSet<i32>,
     pub(super) knows_holders: bool,
 }
 
 impl Reader {
     /// Takes rows of a ring, in order.
     pub(super) fn take(&mut self, writer: Writer, rows: &RowsOfRing<'_>) {
+        // What was allocated before the first record was before all spans, if that record is there.
+        self.rings.entry(writer.ring).or_insert_with(|| Ring {
+            open: None,
+            since: (!self.cut.contains(&writer.ring)).then_some(i64::MIN),
+        });
         for at in 0..rows.ts.len() {
             let ts = rows.ts[at];
             self.last = self.last.max(ts);

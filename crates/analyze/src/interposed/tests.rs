@@ -77,6 +77,20 @@ fn allocations_belong_to_the_record_before() {
 }
 
 #[test]
+fn allocations_before_the_first_record_are_before_all_spans() {
+    let rows = [(10, ALLOCATIONS, counted(3, 300)), (20, ALLOCATIONS, 0)];
+    let mut reader = reader();
+    pass(&mut reader, 0, &rows);
+    assert_eq!(reader.finish(None).chunks[0].start, i64::MIN);
+    // Unless there were others, which were overwritten.
+    let mut reader = Reader::default();
+    reader.cut.insert(0);
+    pass(&mut reader, 0, &rows);
+    let found = reader.finish(None);
+    assert_eq!((found.chunks.len(), found.unplaced.calls), (0, 3));
+}
+
+#[test]
 fn allocations_after_lost_records_have_no_span() {
     let mut reader = reader();
     let rows = [

@@ -138,6 +138,7 @@ pub fn manifest() -> Manifest {
         },
         names: vec![],
         threads: vec![],
+        locks: vec![],
         rings: vec![],
         sampled: vec![],
         events: 0,

@@ -20,7 +20,10 @@ enum { ROUNDS = 20 };
 static pthread_mutex_t cache = PTHREAD_MUTEX_INITIALIZER, queue = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
-static sem_t slots;
+static struct {
+    void *more[2];
+    sem_t slots;
+} pool;
 static int jobs, turn, other;
 
 static void nap(void) {
@@ -80,7 +83,7 @@ static void *holder(void *nothing) {
     await(7);
     await_sleep();
     ut_begin(RELEASE);
-    sem_post(&slots);
+    sem_post(&pool.slots);
     ut_end(RELEASE);
     return nothing;
 }
@@ -112,7 +115,7 @@ static void wait_for_all(void) {
     ut_end(TAKE);
     ut_begin(ACQUIRE);
     pass(7);
-    sem_wait(&slots);
+    sem_wait(&pool.slots);
     ut_end(ACQUIRE);
 }
 
@@ -149,7 +152,7 @@ int main(int count, char **words) {
     for (i = REQUEST; i <= CHILD; i++) ut_name(i, names[i]);
     if (count > 1 && strcmp(words[1], "waits") == 0) {
         other = (int)syscall(SYS_gettid);
-        sem_init(&slots, 0, 0);
+        sem_init(&pool.slots, 0, 0);
         if (pthread_create(&thread, NULL, holder, NULL) != 0) return 1;
         ut_thread_name("front");
         wait_for_all();

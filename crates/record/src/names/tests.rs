@@ -41,11 +41,11 @@ fn a_log_without_end() {
     let many: Vec<u8> = (0..MOST_NAMES as i32 + 10)
         .flat_map(|tid| record(2, 0, 1, tid, b"n"))
         .collect();
-    assert_eq!(parse(&many).1.len(), MOST_NAMES);
+    assert_eq!(parse(&many).threads.len(), MOST_NAMES);
     let again: Vec<u8> = (0..100_000)
         .flat_map(|_| record(1, 7, 1, 1, b"n"))
         .collect();
-    assert_eq!(parse(&again).0.len(), 1);
+    assert_eq!(parse(&again).events.len(), 1);
 }
 
 #[test]
@@ -56,10 +56,28 @@ fn the_last_name_counts_and_rubbish_is_skipped() {
         record(2, 0, 10, 11, "worker \u{e9}".as_bytes()),
         record(1, 7, 10, 12, b"second"),
         record(1, 7, 99, 99, b"\xff"),
+        record(3, 0, 10, 11, b"55e0 40 /a"),
+        record(3, 0, 10, 11, b"9000 40 /b"),
+        record(3, 0, 10, 11, b"55e0 48 /a b c"),
+        record(3, 0, 10, 11, b"55e1 x /a"),
+        record(3, 0, 10, 11, b"55e2 7"),
         record(1, 8, 10, 11, b"cut")[..18].to_vec(),
     ]
     .concat();
-    let (events, threads) = parse(&log);
+    let Names {
+        events,
+        threads,
+        locks,
+    } = parse(&log);
+    let place = |address: u64, offset: u64, path: &str| LockPlace {
+        pid: 10,
+        address,
+        offset,
+        path: path.to_owned(),
+    };
+    // The last one of an address counts; what is no place is skipped.
+    let expected = [place(0x9000, 0x40, "/b"), place(0x55_e0, 0x48, "/a b c")];
+    assert_eq!(locks, expected);
     let named: Vec<_> = events
         .iter()
         .map(|n| (n.pid, n.event, n.name.as_str()))
@@ -117,11 +135,17 @@ fn a_long_log_is_shortened_and_no_wanted_name_is_lost() {
             ));
         }
         append(&record(1, 5, 10, 10, format!("five in {round}").as_bytes()));
+        append(&record(3, 0, 10, 10, b"9000 40 /b"));
         shorten(&opened, &log, wanted);
         most = most.max(std::fs::metadata(&path).unwrap().blocks() * 512);
     }
     assert!(most < 2 * LONG_BYTES, "{most}");
-    let (events, threads) = read(&SessionDir::open(dir.path()).unwrap());
+    let Names {
+        events,
+        threads,
+        locks,
+    } = read(&SessionDir::open(dir.path()).unwrap());
+    assert_eq!(locks.len(), 1);
     let mut seen: Vec<_> = events
         .iter()
         .map(|name| (name.pid, name.event, name.name.clone()))

@@ -7,7 +7,8 @@ use undertick_format::manifest;
 use super::RecordingLoop;
 use crate::description::anchor;
 use crate::kernel::Watching;
-use crate::names::merge_names;
+use crate::lock_names;
+use crate::names::{Names, merge_names};
 use crate::perturbation;
 
 impl RecordingLoop {
@@ -21,7 +22,11 @@ impl RecordingLoop {
         }
         let kernel = self.kernel.take().and_then(Watching::finish);
         manifest.warnings.extend(kernel);
-        let (names, threads) = session.names();
+        let Names {
+            events: names,
+            threads,
+            locks,
+        } = session.names();
         if let Some(functions) = self.functions.take() {
             manifest.warnings.extend(functions.finish(&names));
         }
@@ -48,6 +53,7 @@ impl RecordingLoop {
         }
         manifest.names = merge_names(names, &self.given);
         manifest.threads = threads;
+        manifest.locks = lock_names::found(&locks);
         manifest.lost = session.lost_no_ring();
         if manifest.lost > 0 {
             let place = session.dir().parent().unwrap_or(Path::new("/dev/shm"));

@@ -28,9 +28,9 @@ impl RecordingLoop {
         let Some(on_manifest) = &mut self.on_manifest else {
             return;
         };
-        let (names, threads) = self.session.names();
-        self.manifest.names = merge_names(names, &self.given);
-        self.manifest.threads = threads;
+        let names = self.session.names();
+        self.manifest.names = merge_names(names.events, &self.given);
+        self.manifest.threads = names.threads;
         on_manifest(&self.manifest);
     }
 }

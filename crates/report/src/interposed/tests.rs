@@ -8,6 +8,7 @@ fn wait(kind: LockKind, by: Option<&str>, by_in: &[&str]) -> CallWait {
             kind,
             pid: 1,
             address: "0x40".to_owned(),
+            name: None,
         },
         n: 1,
         waited_ns: 3_100_000.0,

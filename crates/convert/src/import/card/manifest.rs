@@ -87,6 +87,7 @@ pub(super) fn build(
         },
         names,
         threads: masters.all.iter().map(thread).collect(),
+        locks: Vec::new(),
         rings: masters.all.iter().enumerate().map(ring).collect(),
         sampled: Vec::new(),
         events: 0,

@@ -10,6 +10,7 @@ fn lock(kind: LockKind) -> Lock {
         kind,
         pid: 4711,
         address: "0x55e0<b>12c0".to_owned(),
+        name: None,
     }
 }
 
