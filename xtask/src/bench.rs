@@ -80,6 +80,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["leaves", runs] => leaves::measure(repetitions(runs)?),
         ["states"] => states::measure(20),
         ["states", runs] => states::measure(repetitions(runs)?),
+        ["triggers", "kills"] => triggers::kill(),
         ["triggers"] => triggers::measure(20),
         ["triggers", pairs] => triggers::measure(repetitions(pairs)?),
         ["wake"] => wake::measure(),

@@ -6,10 +6,11 @@ mod pieces;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use undertick_format::schema::Kind;
+use undertick_format::schema::{Kind, off};
 
 use cause::{AFTER_INTERRUPT_US, Hit};
 pub(crate) use cause::{CAUSES, Cause, Timer};
+pub(crate) use pieces::Piece;
 
 /// Samples over this many times the smallest without a known cause are counted (TRAMS drops
 /// them).
@@ -213,8 +214,8 @@ impl Evidence {
         let hit = match kind {
             Kind::SwitchOut => {
                 let cause = match payload {
-                    0 => Cause::Waited,
-                    1 => Cause::Preempted,
+                    off::WAITS | off::BLOCKED | off::STOPPED => Cause::Waited,
+                    off::PREEMPTED => Cause::Preempted,
                     _ => Cause::Switched,
                 };
                 self.thread(tid).off = Some(Off {

@@ -162,6 +162,10 @@ pub enum PartCause {
     Switched,
     /// Its thread waited or slept.
     Waited,
+    /// Its thread waited in the kernel for what no signal ends: a disk, another device, or a lock there.
+    Blocked,
+    /// Its thread was stopped, by a signal or a debugger.
+    Stopped,
     /// Its thread had been woken and was not on a CPU yet.
     Queued,
     /// Interrupts.

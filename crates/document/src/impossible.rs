@@ -40,12 +40,8 @@ pub fn without_impossible(mut report: Report) -> Report {
     (report.paths.iter_mut()).for_each(|of| path(of, near));
     report.states.retain_mut(PathStates::is_possible);
     let paths = report.paths.len();
-    if let Some(locks) = &mut report.locks {
-        locks.keep_possible(paths);
-    }
-    if let Some(allocations) = &mut report.allocations {
-        allocations.keep_possible(paths);
-    }
+    (report.locks.iter_mut()).for_each(|of| of.keep_possible(paths));
+    (report.allocations.iter_mut()).for_each(|of| of.keep_possible(paths));
     report.stacks =
         (report.stacks.take()).and_then(|mut stacks| stacks.is_possible(paths).then_some(stacks));
     let confidence = &mut report.settings.confidence;

@@ -39,6 +39,20 @@ pub const OWN_VECTOR: i32 = 1 << 15;
 /// Bit of the payload of a [`Kind::Begin`] or [`Kind::End`] whose reading waited for nothing.
 pub const UNORDERED: u32 = undertick_ring::Record::UNORDERED;
 
+/// Why a thread left its CPU: payloads of [`Kind::SwitchOut`].
+pub mod off {
+    /// It waits, sleeps or ends, or gave up the CPU itself.
+    pub const WAITS: i64 = 0;
+    /// It was preempted.
+    pub const PREEMPTED: i64 = 1;
+    /// Not known.
+    pub const UNKNOWN: i64 = 2;
+    /// It waits in the kernel for what no signal ends: a disk, another device, or a lock there.
+    pub const BLOCKED: i64 = 3;
+    /// It was stopped, by a signal or a debugger.
+    pub const STOPPED: i64 = 4;
+}
+
 /// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i8)]
@@ -59,9 +73,8 @@ pub enum Kind {
     EndOrdered = 6,
     /// Events of this ring were lost here; payload is their number.
     Gap = 7,
-    /// Kernel: the thread was taken off its CPU; payload 0: it waits or gave up the CPU itself,
-    /// 1: it was preempted, 2: unknown. The event is the thread that came in its place, 0: none, or
-    /// not known.
+    /// Kernel: the thread was taken off its CPU; the payload is one of [`off`]. The event is the
+    /// thread that came in its place, 0: none, or not known.
     SwitchOut = 16,
     /// Kernel: the thread was put on its CPU.
     SwitchIn = 17,

@@ -1,7 +1,6 @@
 //! What the program's threads wait for and allocate, recorded by libraries that it preloads.
 
 use std::ffi::OsStr;
-use std::path::Path;
 
 use undertick_format::TraceError;
 use undertick_format::interposed::{FIRST_EVENT, name};
@@ -10,6 +9,8 @@ use undertick_functions::before;
 pub use undertick_interpose::Library;
 
 use crate::preload::Preloads;
+use crate::session::Session;
+use crate::trace_dir::TraceDir;
 
 /// Refuses a program that cannot preload a library.
 ///
@@ -39,10 +40,12 @@ pub fn names(libraries: &[Library]) -> Vec<Name> {
 pub(crate) fn preload(
     libraries: &[Library],
     preloads: &mut Preloads,
-    others: &[&Path],
+    session: &Session,
+    trace: &TraceDir,
 ) -> Result<(), TraceError> {
     for library in libraries {
-        preloads.add(library.file(), library.bytes(), others)?;
+        let others = [session.dir(), trace.path()];
+        preloads.add(library.file(), library.bytes(), &others)?;
     }
     Ok(())
 }

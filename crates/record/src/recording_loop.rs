@@ -159,16 +159,15 @@ impl RecordingLoop {
         let functions = (request.functions.as_ref())
             .map(|functions| functions.start(session.dir(), trace.path(), &mut preloads))
             .transpose()?;
-        interposed::preload(&request.with, &mut preloads, &[session.dir(), trace.path()])?;
+        interposed::preload(&request.with, &mut preloads, &session, trace)?;
         let (epochs, switches) = request.perturbation.as_ref().map(|_| channel()).unzip();
-        let length = length_of(&request.settings);
         let (kernel, description) = Watcher::start(
             (request.kernel, request.stacks),
             trace,
             facts,
             switches,
             target,
-            length,
+            length_of(&request.settings),
             opening,
         )?
         .unzip();
@@ -468,8 +467,10 @@ impl RecordingLoop {
                 .warnings
                 .push(nothing_recorded(&self.session).to_owned());
         }
-        manifest.warnings.extend(interposed::missing(&manifest));
-        manifest.warnings.extend(moved(&trace));
+        let missing = interposed::missing(&manifest);
+        manifest
+            .warnings
+            .extend(missing.into_iter().chain(moved(&trace)));
         if let Err(error) = &collected.written {
             manifest
                 .warnings

@@ -17,6 +17,7 @@
 //! events that the recorder has written, at most 10 ms less.
 
 mod part;
+mod unfinished;
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -41,7 +42,6 @@ use crate::control_page::open_control;
 use crate::description::{anchor, flight};
 use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::finalize;
-use crate::finalize::remove_empty;
 use crate::kernel;
 use crate::lock_names;
 use crate::names::{self, Names};
@@ -58,6 +58,7 @@ use crate::trace_dir::TraceDir;
 
 use part::Cut;
 pub(crate) use part::Part;
+use unfinished::Unfinished;
 
 /// How often a ring is copied again because its writer came round. A copy takes a fraction of the
 /// time that the writer needs to fill the ring, unless it loses its CPU.
@@ -96,14 +97,17 @@ pub(crate) fn snapshot_of(
         )));
     }
     let of = TraceDir::open(trace)?;
-    let new = TraceDir::make(out)?;
-    let made = make(&of, &opened, &new, part, &mut manifest);
+    kernel::raw::await_rounds(&of);
+    let unfinished = Unfinished::make(out)?;
+    let made = make(&of, &opened, &unfinished.dir, part, &mut manifest);
     // From here on the recorder may take rings away.
     drop(lock);
-    let made = made.and_then(|_lock| finalize::finish(&new, &mut manifest, progress));
+    let made = made.and_then(|_lock| {
+        finalize::finish(&unfinished.dir, &mut manifest, progress)?;
+        unfinished.publish(out)
+    });
     if let Err(error) = made {
-        accounts::remove(&new);
-        remove_empty(out);
+        unfinished.remove();
         return Err(error);
     }
     Ok(manifest)

@@ -261,13 +261,25 @@ pub fn words(part: &Part) -> String {
     };
     match part.cause {
         PartCause::Preempted => with("preempted", " by "),
-        PartCause::OwnThread => with("preempted by own thread", " "),
+        PartCause::OwnThread => {
+            let thread = part
+                .of
+                .as_deref()
+                .map(|of| of.strip_prefix("thread ").unwrap_or(of));
+            thread.map_or("preempted by own thread".to_owned(), |of| {
+                format!("preempted by own thread {}", clean(of))
+            })
+        }
         PartCause::Switched => "off the CPU, reason unknown".to_owned(),
         PartCause::Waited => with("waiting", ", woken by "),
+        PartCause::Blocked => "blocked in the kernel (disk, device or lock)".to_owned(),
+        PartCause::Stopped => with("stopped", ", continued by "),
         PartCause::Queued => with("runnable", " behind "),
         PartCause::Interrupt => "in interrupts".to_owned(),
         PartCause::SoftInterrupt => "in softirqs".to_owned(),
         PartCause::OwnSoftInterrupt => "in softirqs that it raised".to_owned(),
+        // Of several calls together their number is not known.
+        PartCause::Fault if part.typical_n.is_none() => "in page faults".to_owned(),
         PartCause::Fault => format!("in {} page faults", figures::count(part.n)),
         PartCause::Child => child(part),
         PartCause::State if part.conditions.is_empty() => "usual in their states".to_owned(),

@@ -180,6 +180,8 @@ impl Watch {
     pub fn take(&mut self, ring: Ring, records: &[[u64; 2]], all: bool) -> usize {
         let mut open = (self.open.remove(&ring.number)).unwrap_or_else(|| OpenSpans::new(ring));
         let mut taken = 0;
+        // The event of the record before, and the rules about it: mostly the next one has the same.
+        let mut last = (0, self.events.rules(ring.pid, 0));
         for words in records {
             // The fields of `Record`, without the others.
             let event = (words[1] >> 32) as u16;
@@ -202,14 +204,22 @@ impl Watch {
             };
             match known {
                 Known::Unwanted => {}
-                Known::Wanted => self.take_one(ring, &mut open, Record::from_words(*words)),
+                Known::Wanted => {
+                    if last.0 != event {
+                        last = (event, self.events.rules(ring.pid, event));
+                    }
+                    let record = Record::from_words(*words);
+                    self.take_one(ring, &mut open, record, last.1);
+                }
                 Known::Never if !all => break,
                 Known::Never => {
                     self.know(event);
                     if kind == Kind::Next {
                         self.know(words[1] as u16);
                     }
-                    self.take_one(ring, &mut open, Record::from_words(*words));
+                    last = (event, self.events.rules(ring.pid, event));
+                    let record = Record::from_words(*words);
+                    self.take_one(ring, &mut open, record, last.1);
                 }
             }
             taken += 1;
@@ -230,33 +240,34 @@ impl Watch {
         }
     }
 
+    /// Takes a record; `rules` are those about its event.
     #[inline(never)]
-    fn take_one(&mut self, ring: Ring, open: &mut OpenSpans, record: Record) {
+    fn take_one(&mut self, ring: Ring, open: &mut OpenSpans, record: Record, rules: u64) {
         let (event, ts) = (record.event, record.ts);
         match record.kind {
             Kind::Continuation | Kind::Pair => {}
-            Kind::Instant => self.came(ring, event, ts, true),
-            Kind::Begin | Kind::BeginOrdered => self.begin(ring, open, event, ts),
-            Kind::End | Kind::EndOrdered => self.end(ring, open, event, ts),
+            Kind::Instant => self.came(ring, rules, ts, true),
+            Kind::Begin | Kind::BeginOrdered => self.begin(ring, open, (event, rules), ts),
+            Kind::End | Kind::EndOrdered => self.end(ring, open, (event, rules), ts),
             Kind::Next => {
-                self.end(ring, open, event, ts);
-                self.begin(ring, open, record.payload as u16, ts);
+                self.end(ring, open, (event, rules), ts);
+                let next = record.payload as u16;
+                let rules = self.events.rules(ring.pid, next);
+                self.begin(ring, open, (next, rules), ts);
             }
         }
     }
 
-    fn begin(&mut self, ring: Ring, open: &mut OpenSpans, event: u16, ts: u64) {
-        let rules = self.events.rules(ring.pid, event);
+    fn begin(&mut self, ring: Ring, open: &mut OpenSpans, (event, rules): (u16, u64), ts: u64) {
         if rules & self.about_events != 0 {
-            self.came(ring, event, ts, false);
+            self.came(ring, rules, ts, false);
         }
         if rules != 0 {
             open.begin(event, ts);
         }
     }
 
-    fn end(&mut self, ring: Ring, open: &mut OpenSpans, event: u16, ts: u64) {
-        let rules = self.events.rules(ring.pid, event);
+    fn end(&mut self, ring: Ring, open: &mut OpenSpans, (event, rules): (u16, u64), ts: u64) {
         if rules == 0 {
             return;
         }
@@ -289,8 +300,8 @@ impl Watch {
     }
 
     /// An event came, or a span began.
-    fn came(&mut self, ring: Ring, event: u16, ts: u64, is_counted: bool) {
-        for rule in bits(self.events.rules(ring.pid, event)) {
+    fn came(&mut self, ring: Ring, rules: u64, ts: u64, is_counted: bool) {
+        for rule in bits(rules) {
             if let Some(rate) = self.rates[rule].as_mut().filter(|_| is_counted) {
                 rate.count();
             }

@@ -23,12 +23,25 @@ const FLIGHT: [&str; 4] = [
 /// Events per second of one thread, and the share of a CPU that the recorder may use, %.
 const RATES: [(&str, f64); 2] = [("1000000", 1.0), ("10000000", 5.0)];
 const STALLS: &str = "200";
-/// Kinds of stalls, the functions one of which their stacks must hold, and their first cause.
-const KINDS: [(&str, &[&str], &str); 3] = [
-    ("spin", &["stall"], "unexplained"),
-    ("sleep", &["nanosleep", "clock_nanosleep"], "waited"),
-    ("lock", &["pthread_mutex_lock", "__lll_lock_wait"], "waited"),
+/// Kinds of stalls, the functions one of which their stacks must hold, and their first cause: these
+/// together. A thread is sampled on a CPU or when it begins to wait: not while it is preempted.
+const KINDS: [(&str, &[&str], &[&str]); 6] = [
+    ("spin", &["stall"], &["unexplained"]),
+    ("sleep", &["nanosleep", "clock_nanosleep"], &["waited"]),
+    (
+        "lock",
+        &["pthread_mutex_lock", "__lll_lock_wait"],
+        &["waited"],
+    ),
+    ("stopped", &["stall"], &["stopped"]),
+    // A fault is CPU time before and after the wait for the disk.
+    ("disk", &["fault", "stall"], &["blocked", "fault"]),
+    ("preempted", &[], &["preempted"]),
 ];
+/// Bytes of the file whose pages are read from the disk.
+const COLD_BYTES: usize = 256 << 20;
+/// Moments at which the recorder, then the program is killed.
+const KILLS: u64 = 100;
 /// Time over which the recorder's CPU time is read.
 const SECONDS: u64 = 3;
 
@@ -46,12 +59,37 @@ pub fn measure(pairs: usize) -> Result<(), String> {
         );
     }
     let stalls = stalls(&scratch)?;
-    for kind in ["spin", "sleep", "lock"] {
-        found(&stalls, kind, &scratch)?;
+    let cold = scratch.path("cold");
+    std::fs::write(&cold, vec![1; COLD_BYTES]).map_err(|e| format!("{cold}: {e}"))?;
+    let asked = scratch.path("preempt");
+    let mut preempter = Command::new(&stalls)
+        .args(["preempt", &asked])
+        .spawn()
+        .map_err(|e| format!("{stalls}: {e}"))?;
+    let word = |kind: &str| match kind {
+        "disk" => format!("disk={cold}"),
+        "preempted" => format!("preempted={asked}"),
+        _ => kind.to_owned(),
+    };
+    let result = each_kind(&stalls, &word, &scratch);
+    let _ = preempter.kill();
+    let _ = preempter.wait();
+    result?;
+    open(&stalls, &trace)
+}
+
+/// Whether what is kept is whole, whenever one of the two is killed.
+pub fn kill() -> Result<(), String> {
+    let scratch = Scratch::new("triggers")?;
+    kills(&stalls(&scratch)?, &scratch)
+}
+
+fn each_kind(stalls: &str, word: &dyn Fn(&str) -> String, scratch: &Scratch) -> Result<(), String> {
+    for (kind, ..) in KINDS {
+        found(stalls, (kind, &word(kind)), scratch)?;
     }
-    open(&stalls, &trace)?;
-    for (kind, functions, cause) in KINDS {
-        explained(&stalls, (kind, functions, cause), &scratch)?;
+    for (kind, functions, causes) in KINDS {
+        explained(stalls, (kind, &word(kind)), (functions, causes), scratch)?;
     }
     Ok(())
 }
@@ -128,7 +166,7 @@ fn stalls(scratch: &Scratch) -> Result<String, String> {
 }
 
 /// Records a program that is held up 200 times for 8 ms among 400 000 requests of 10 us.
-fn found(stalls: &str, kind: &str, scratch: &Scratch) -> Result<(), String> {
+fn found(stalls: &str, (kind, word): (&str, &str), scratch: &Scratch) -> Result<(), String> {
     let dir = scratch.path(kind);
     std::fs::create_dir(&dir).map_err(|e| format!("{dir}: {e}"))?;
     let trace = format!("{dir}/t.ut");
@@ -143,7 +181,7 @@ fn found(stalls: &str, kind: &str, scratch: &Scratch) -> Result<(), String> {
     let said = record(
         &trace,
         &[&FLIGHT[..], &rule].concat(),
-        &[stalls, "stalls", STALLS, "20", kind],
+        &[stalls, "stalls", STALLS, "20", word],
     )?;
     let wanted = said.lines().count();
     let (mut hits, mut snapshots) = (0, 0);
@@ -170,7 +208,8 @@ fn snapshots_in(dir: &str) -> impl Iterator<Item = String> {
 /// most, and the first cause.
 fn explained(
     stalls: &str,
-    (kind, functions, cause): (&str, &[&str], &str),
+    (kind, word): (&str, &str),
+    (functions, causes): (&[&str], &[&str]),
     scratch: &Scratch,
 ) -> Result<(), String> {
     let dir = scratch.path(&format!("{kind}-stacks"));
@@ -191,7 +230,7 @@ fn explained(
     record(
         &format!("{dir}/t.ut"),
         &options,
-        &[stalls, "stalls", STALLS, "20", kind],
+        &[stalls, "stalls", STALLS, "20", word],
     )?;
     let (mut snapshots, mut with_stack, mut with_cause) = (0, 0, 0);
     for snapshot in snapshots_in(&dir) {
@@ -215,13 +254,26 @@ fn explained(
         });
         snapshots += 1;
         with_stack += u32::from(is_there);
-        with_cause += u32::from(call["parts"][0]["cause"] == cause);
+        with_cause += u32::from(are_first(&call["parts"], causes));
     }
     println!(
         "held up by {kind}, with --stacks 1ms: of {snapshots} snapshots {with_stack} have one of {functions:?} \
-         in the stack, {with_cause} have {cause:?} as the first cause (target 95 %)"
+         in the stack, {with_cause} have {causes:?} as the first cause (target 95 %)"
     );
     Ok(())
+}
+
+/// Whether these causes together have the largest part of a call's excess.
+fn are_first(parts: &Value, causes: &[&str]) -> bool {
+    let (mut ours, mut others) = (0.0, 0.0_f64);
+    for part in parts.as_array().into_iter().flatten() {
+        let ns = part["ns"].as_f64().unwrap_or(0.0);
+        match causes.iter().any(|cause| part["cause"] == *cause) {
+            true => ours += ns,
+            false => others = others.max(ns),
+        }
+    }
+    ours > others
 }
 
 /// How late a span that stays open is found.
@@ -249,4 +301,121 @@ fn open(stalls: &str, trace: &str) -> Result<(), String> {
         late[late.len() - 1]
     );
     Ok(())
+}
+
+/// Kills the recorder, then the program, at random moments while rules make snapshots, and checks that
+/// each snapshot and the recording itself hold numbered requests without a hole.
+fn kills(stalls: &str, scratch: &Scratch) -> Result<(), String> {
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut counts = [(0, 0); 2];
+    for at in 0..2 * KILLS {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let after = Duration::from_millis(5 + (random >> 33) % 600);
+        let of_recorder = at % 2 == 0;
+        let dir = scratch.path("killed");
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir(&dir).map_err(|e| format!("{dir}: {e}"))?;
+        let snapshots = killed(stalls, &dir, of_recorder, after)
+            .map_err(|why| format!("kill {at}, after {after:?}: {why}"))?;
+        let count = &mut counts[usize::from(!of_recorder)];
+        *count = (count.0 + 1, count.1 + snapshots);
+    }
+    for (whom, (kills, snapshots)) in ["recorder", "program"].into_iter().zip(counts) {
+        println!(
+            "{whom} killed at {kills} random moments: {snapshots} snapshots and {kills} recordings, none torn, no \
+             request missing among those kept"
+        );
+    }
+    Ok(())
+}
+
+/// Kills one of the two; the number of snapshots that there are then.
+fn killed(stalls: &str, dir: &str, of_recorder: bool, after: Duration) -> Result<usize, String> {
+    let trace = format!("{dir}/t.ut");
+    let undertick = undertick();
+    let mut recorder = Command::new(&undertick)
+        .args(["record", "-o", &trace, "--ring", "256KiB"])
+        .args(FLIGHT)
+        .args(["--trigger", "request > 6ms", "--keep", "20ms..1ms"])
+        .args(["--at-most", "1000/h", "--", stalls])
+        .args(["stalls", "60", "5", "sleep"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let said = recorder.stdout.take().ok_or("no output")?;
+    while !Path::new(&trace).join("manifest.json").exists() {
+        sleep(Duration::from_millis(1));
+    }
+    sleep(after);
+    let pid = recorder.id();
+    let victim = match of_recorder {
+        true => pid.to_string(),
+        false => {
+            let path = format!("/proc/{pid}/task/{pid}/children");
+            let children = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+            let program = children.split_whitespace().next();
+            program.ok_or("no program")?.to_owned()
+        }
+    };
+    output(command(&["kill", "-KILL", &victim]))?;
+    recorder.wait().map_err(|e| e.to_string())?;
+    // The program runs to its end without its recorder.
+    let said = std::io::read_to_string(said).map_err(|e| e.to_string())?;
+    let last = said
+        .lines()
+        .last()
+        .and_then(|line| line.strip_prefix("stall "));
+    if of_recorder && manifest(&trace)?["state"] != "complete" {
+        output(command(&[&undertick, "record", "--finish", &trace]))?;
+    }
+    let numbers = numbers(&undertick, &trace)?;
+    if of_recorder {
+        let last: Option<u64> = last.and_then(|last| last.parse().ok());
+        if last.is_none() || numbers.last().copied() != last {
+            return Err(format!(
+                "the last request is {:?}, not {last:?}",
+                numbers.last()
+            ));
+        }
+    }
+    let mut snapshots = 0;
+    for snapshot in snapshots_in(dir) {
+        self::numbers(&undertick, &snapshot)?;
+        snapshots += 1;
+    }
+    // Nothing else may lie there, which a reader could take for a snapshot.
+    let entries = std::fs::read_dir(dir).map_err(|e| e.to_string())?;
+    let named = entries.filter_map(Result::ok).filter(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy().ends_with(".ut") && !name.to_string_lossy().starts_with('.')
+    });
+    match named.count() == snapshots + 1 {
+        true => Ok(snapshots),
+        false => Err(format!("{dir} has something else")),
+    }
+}
+
+/// The numbers of the requests of a trace, which must follow each other without a hole.
+fn numbers(undertick: &str, trace: &str) -> Result<Vec<u64>, String> {
+    let csv = format!("{trace}.csv");
+    output(command(&[undertick, "export", trace, "--to", "csv", &csv]))?;
+    let text = std::fs::read_to_string(&csv).map_err(|e| format!("{csv}: {e}"))?;
+    std::fs::remove_file(&csv).map_err(|e| format!("{csv}: {e}"))?;
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heads = lines.next().ok_or("no heading")?;
+    let at = |name: &str| heads.iter().position(|head| *head == name);
+    let (Some(name), Some(payload)) = (at("name"), at("payload")) else {
+        return Err(format!("{csv}: no names or payloads"));
+    };
+    let found: Vec<u64> = (lines.filter(|row| row.get(name) == Some(&"number")))
+        .filter_map(|row| row.get(payload)?.parse().ok())
+        .collect();
+    let is_whole = !found.is_empty() && found.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    match is_whole {
+        true => Ok(found),
+        false => Err(format!("{trace}: a hole among {} requests", found.len())),
+    }
 }

@@ -1,18 +1,21 @@
 //! What one call spent its time on.
 
 use undertick_document::explanation::PartCause;
+use undertick_format::schema::off;
 
 use super::switches::Switches;
-use crate::evidence::{Cause, Evidence};
+use crate::evidence::{Cause, Evidence, Piece};
 use crate::watch::Call;
 use crate::watch::detail::Inside;
 
 /// Causes of the kernel, in the order of the document.
-pub(super) const KERNEL: [PartCause; 9] = [
+pub(super) const KERNEL: [PartCause; 11] = [
     PartCause::Preempted,
     PartCause::OwnThread,
     PartCause::Switched,
     PartCause::Waited,
+    PartCause::Blocked,
+    PartCause::Stopped,
     PartCause::Queued,
     PartCause::Interrupt,
     PartCause::SoftInterrupt,
@@ -60,11 +63,23 @@ impl Kernel<'_> {
             own: 0,
         };
         let error = self.evidence.error();
-        for piece in self.evidence.pieces(tid, call.start, detail.end) {
+        let pieces = self.evidence.pieces(tid, call.start, detail.end);
+        for (piece, following) in pieces
+            .iter()
+            .zip(pieces.iter().skip(1).map(Some).chain([None]))
+        {
             let ticks = piece.end.saturating_sub(piece.start);
             let next = || self.switches.next(tid, piece.start, error);
             match piece.cause {
-                Cause::Fault if ticks == 0 => spent.faults += 1,
+                // A thread that blocks next does so in the fault, and has not run its program since.
+                Cause::Fault if ticks == 0 => match following.filter(|of| self.is_blocked(tid, of))
+                {
+                    Some(blocked) => {
+                        let ticks = blocked.start.saturating_sub(piece.start);
+                        spent.add(PartCause::Fault, ticks, None);
+                    }
+                    None => spent.faults += 1,
+                },
                 Cause::Migrated => {}
                 Cause::Waited => {
                     let woken = self.switches.woken(tid, piece.start, piece.end);
@@ -72,7 +87,12 @@ impl Kernel<'_> {
                     let waker = woken.map(|woken| woken.1);
                     if until > piece.start {
                         let ticks = until.saturating_sub(piece.start);
-                        spent.add(PartCause::Waited, ticks, waker);
+                        let cause = match self.switches.why(tid, piece.start, error) {
+                            Some(off::BLOCKED) => PartCause::Blocked,
+                            Some(off::STOPPED) => PartCause::Stopped,
+                            _ => PartCause::Waited,
+                        };
+                        spent.add(cause, ticks, waker);
                     }
                     if until < piece.end {
                         // No row shows which thread has the CPU later on.
@@ -94,6 +114,14 @@ impl Kernel<'_> {
         let inside: i64 = (spent.inside.iter()).fold(0, |all, of| all.saturating_add(of.ticks));
         spent.own = (spent.elapsed.saturating_sub(kernel)).saturating_sub(inside);
         Some(spent)
+    }
+}
+
+impl Kernel<'_> {
+    /// Whether the thread blocked in the kernel in that piece.
+    fn is_blocked(&self, tid: i32, piece: &Piece) -> bool {
+        let why = || self.switches.why(tid, piece.start, self.evidence.error());
+        piece.cause == Cause::Waited && why() == Some(off::BLOCKED)
     }
 }
 

@@ -16,7 +16,7 @@ struct OfThread {
     /// When it came on a CPU.
     came: Vec<i64>,
     /// When it left its CPU, and the thread that came there.
-    left: Vec<(i64, i32)>,
+    left: Vec<(i64, i32, i64)>,
     /// When it was woken, and by which thread; 0: by an interrupt.
     woken: Vec<(i64, i32)>,
 }
@@ -39,8 +39,9 @@ impl Switches {
             match Kind::from_code(columns.rows.kind[at]) {
                 Some(Kind::SwitchIn) => self.threads.entry(tid).or_default().came.push(ts),
                 Some(Kind::SwitchOut) => {
-                    let next = columns.rows.event[at];
-                    self.threads.entry(tid).or_default().left.push((ts, next));
+                    let (next, why) = (columns.rows.event[at], columns.rows.payload[at]);
+                    let thread = self.threads.entry(tid).or_default();
+                    thread.left.push((ts, next, why));
                 }
                 Some(Kind::Waking) => {
                     let waker = columns.rows.payload[at] as i32;
@@ -59,10 +60,20 @@ impl Switches {
 
     /// The thread that came on the CPU which `tid` left at about `ts`; `None`: not known.
     pub(super) fn next(&self, tid: i32, ts: i64, error: i64) -> Option<i32> {
+        let (next, _) = self.left(tid, ts, error)?;
+        (next > 0).then_some(next)
+    }
+
+    /// Why `tid` left its CPU at about `ts`: one of [`schema::off`].
+    pub(super) fn why(&self, tid: i32, ts: i64, error: i64) -> Option<i64> {
+        self.left(tid, ts, error).map(|(_, why)| why)
+    }
+
+    fn left(&self, tid: i32, ts: i64, error: i64) -> Option<(i32, i64)> {
         let left = &self.threads.get(&tid)?.left;
         let after = left.partition_point(|row| row.0 <= ts.saturating_add(error));
-        let (then, next) = *left.get(after.checked_sub(1)?)?;
-        (next > 0 && then >= ts.saturating_sub(error)).then_some(next)
+        let (then, next, why) = *left.get(after.checked_sub(1)?)?;
+        (then >= ts.saturating_sub(error)).then_some((next, why))
     }
 
     /// When `tid`, off its CPU from `start` to `end`, was woken, and by which thread. A thread that is

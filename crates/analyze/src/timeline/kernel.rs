@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int16Type;
 use undertick_document::timeline::OFF_CPU;
-use undertick_format::schema::{self, Kind, OWN_VECTOR};
+use undertick_format::schema::{self, Kind, OWN_VECTOR, off};
 
 use super::cells::{Cells, Window};
 use super::collect::Words;
@@ -154,8 +154,10 @@ fn add(cells: &mut Cells, window: &Window, row: u32, name: u32, start: i64, end:
 
 const fn off_name(why: i64) -> &'static str {
     match why {
-        0 => "off the CPU: waits",
-        1 => "off the CPU: preempted",
+        off::WAITS => "off the CPU: waits",
+        off::PREEMPTED => "off the CPU: preempted",
+        off::BLOCKED => "off the CPU: blocked in the kernel",
+        off::STOPPED => "off the CPU: stopped",
         _ => "off the CPU",
     }
 }

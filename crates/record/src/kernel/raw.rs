@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use undertick_format::TraceError;
 
@@ -192,6 +193,27 @@ impl Last {
 const FILES: [&str; 2] = [OLDER_KERNEL_FILE, RAW_KERNEL_FILE];
 /// Name of the joined file, while it is written.
 const NEW_FILE: &str = "kernel.utk.new";
+
+/// Waits until a running recorder has written what the kernel's events say up to now: two rounds, since
+/// the first may have begun before. Gives up after a while, as the recorder may be gone.
+pub(crate) fn await_rounds(trace: &TraceDir) {
+    const LOOK_EVERY: Duration = Duration::from_millis(1);
+    const MOST: u32 = 200;
+    let [_, newer] = FILES;
+    let now = || {
+        let about = trace.read(newer).and_then(|file| file.metadata()).ok()?;
+        Some((about.ino(), about.len()))
+    };
+    let (mut before, mut rounds) = (now(), 0);
+    for _ in 0..MOST {
+        if before.is_none() || rounds == 2 {
+            return;
+        }
+        std::thread::sleep(LOOK_EVERY);
+        let then = std::mem::replace(&mut before, now());
+        rounds += u32::from(then != before);
+    }
+}
 
 /// Copies what a running recorder has written into one file of another trace. (If the files are
 /// swapped at that moment, the older records are missing.)

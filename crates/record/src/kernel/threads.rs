@@ -187,7 +187,7 @@ impl Threads {
             };
             let ends = thread.ends;
             let runnable = !into && runnable;
-            let payload = i64::from(runnable);
+            let payload = if into { 0 } else { record.why_off() };
             let next = if into { 0 } else { record.pid };
             if runnable {
                 self.note_other(next);

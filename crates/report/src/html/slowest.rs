@@ -35,7 +35,7 @@ const GROUPS: [(&str, &str); 6] = [
 fn group(cause: PartCause) -> usize {
     match cause {
         PartCause::Preempted | PartCause::OwnThread | PartCause::Switched | PartCause::Queued => 0,
-        PartCause::Waited => 1,
+        PartCause::Waited | PartCause::Blocked | PartCause::Stopped => 1,
         PartCause::Interrupt | PartCause::SoftInterrupt | PartCause::OwnSoftInterrupt => 2,
         PartCause::Child => 3,
         PartCause::State | PartCause::Fault => 4,

@@ -52,7 +52,9 @@ impl OpenSpans {
     /// Ends the span of this event that began last; returns when it began. Others may stay open
     /// that began later: spans need not be nested.
     pub(super) fn end(&mut self, event: u16) -> Option<u64> {
-        // Mostly the last.
+        if self.spans.back()?.event == event {
+            return self.spans.pop_back().map(|span| span.began);
+        }
         let place = self.spans.iter().rposition(|span| span.event == event)?;
         Some(self.spans.remove(place)?.began)
     }

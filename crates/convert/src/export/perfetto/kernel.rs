@@ -2,7 +2,7 @@
 
 use std::io;
 
-use undertick_format::schema::Kind;
+use undertick_format::schema::{Kind, off};
 
 use super::{INSTANT, Message, Perfetto, SLICE_BEGIN, SLICE_END, process_uuid};
 use crate::export::Row;
@@ -15,10 +15,11 @@ impl Perfetto {
         match row.kind {
             _ if row.tid == 0 => Ok(()), // of a CPU, not of a thread
             Some(Kind::SwitchOut) => {
-                let why = if row.payload == 1 {
-                    "preempted"
-                } else {
-                    "waits"
+                let why = match row.payload {
+                    off::PREEMPTED => "preempted",
+                    off::BLOCKED => "blocked in the kernel",
+                    off::STOPPED => "stopped",
+                    _ => "waits",
                 };
                 self.describe_kernel(row)?;
                 if !self.off.insert(row.tid) {

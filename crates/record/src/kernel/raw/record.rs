@@ -1,5 +1,7 @@
 //! One record of a source, 32 bytes in the file.
 
+use undertick_format::schema::off;
+
 use super::RECORD_BYTES;
 
 /// The kind of a record. `time` is the source's own clock where [`Record::mapped`], otherwise
@@ -142,6 +144,18 @@ impl Record {
     /// are those in which a thread waits or has ended.
     pub(in crate::kernel) const fn is_preemption(&self) -> bool {
         self.a & 0xff == 0
+    }
+
+    /// Why the thread of a switch left its CPU: the kernel's bits for states of tasks.
+    pub(in crate::kernel) const fn why_off(&self) -> i64 {
+        const UNINTERRUPTIBLE: i32 = 2;
+        const STOPPED_OR_TRACED: i32 = 4 | 8;
+        match self.a & 0xff {
+            0 => off::PREEMPTED,
+            UNINTERRUPTIBLE => off::BLOCKED,
+            state if state & STOPPED_OR_TRACED != 0 => off::STOPPED,
+            _ => off::WAITS,
+        }
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
