@@ -28,7 +28,7 @@ fn compile(source: &str, file: &str) {
     let mut command = build.get_compiler().to_command();
     let status = command
         .args(["-shared", &format!("-Wl,-soname,{file}"), "-Wl,-z,defs"])
-        .args([source, "-o", &format!("{out}/{file}")])
+        .args([source, "-o", &format!("{out}/{file}"), "-pthread", "-ldl"])
         .status()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(status.success(), "{command:?}: {status}");

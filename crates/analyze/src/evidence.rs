@@ -292,6 +292,11 @@ impl Evidence {
         &mut threads[place]
     }
 
+    /// A number of microseconds in ticks.
+    pub(crate) fn ticks_of_us(&self, us: i64) -> i64 {
+        us.saturating_mul(self.per_us)
+    }
+
     /// Bound on the error of the kernel's times against the program's, ticks.
     pub(crate) fn error(&self) -> i64 {
         self.error

@@ -11,7 +11,7 @@ use undertick_report::interposed;
 use crate::progress::Progress;
 use crate::{Failure, output};
 
-/// What threads waited for, and which span held it
+/// Which locks threads waited for, and which spans held them
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  undertick record --with locks -o run.ut -- ./program\n  undertick locks run.ut\n  \
@@ -19,7 +19,7 @@ use crate::{Failure, output};
 )]
 pub struct LocksArguments {
     #[command(flatten)]
-    of: Of,
+    of: TraceArguments,
 }
 
 /// How much each span allocated
@@ -30,17 +30,17 @@ pub struct LocksArguments {
 )]
 pub struct AllocationsArguments {
     #[command(flatten)]
-    of: Of,
+    of: TraceArguments,
 }
 
 #[derive(Args)]
-struct Of {
+struct TraceArguments {
     /// Trace directory, as made by `undertick record --with`
     #[arg(value_name = "NAME.ut")]
     trace: PathBuf,
-    /// Names of spans from the outermost on (after the threads' role, if the table has roles), with /
-    /// between them, or the last name alone if it is unambiguous: what was in that span and in those
-    /// inside it [default: all]
+    /// Names of spans from the outermost on (after the thread's role, if paths have one), with /
+    /// between them, or the last name alone if it is unambiguous: only that span and those inside it
+    /// [default: all]
     #[arg(value_name = "PATH")]
     path: Option<String>,
     /// One JSON document on standard output, nothing else
@@ -66,7 +66,7 @@ pub fn allocations(arguments: &AllocationsArguments) -> Result<u8, Failure> {
 }
 
 fn print(
-    of: &Of,
+    of: &TraceArguments,
     library: &str,
     text: impl FnOnce(&Report, Option<usize>) -> Option<String>,
 ) -> Result<u8, Failure> {
@@ -81,12 +81,12 @@ fn print(
 }
 
 /// The report of the trace, with what that library recorded.
-fn found(of: &Of, library: &str, progress: &mut Progress) -> Result<Report, Failure> {
+fn found(of: &TraceArguments, library: &str, progress: &mut Progress) -> Result<Report, Failure> {
     let trace = Trace::open(&of.trace)?;
     let with = &trace.manifest.recorder.with;
     if !with.iter().any(|name| name == library) {
         return Err(Failure::usage(format!(
-            "{}: recorded without this; record it with --with {library}",
+            "{}: recorded without --with {library}; record it again with that option",
             of.trace.display()
         )));
     }

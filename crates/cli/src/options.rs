@@ -288,11 +288,10 @@ pub struct Recording {
     /// -finstrument-functions
     #[arg(long, value_name = "REGEX", conflicts_with = "pid")]
     pub functions: Option<String>,
-    /// Record what the program's threads wait for, with the thread that holds it (locks: mutexes,
-    /// read-write locks, conditions and semaphores of the C library), and how much each span allocates
-    /// (malloc), by libraries that the program preloads: see `undertick locks` and `undertick
-    /// allocations`
-    #[arg(long, value_name = "LIST", conflicts_with_all = ["pid", "card"], value_enum, value_delimiter = ',')]
+    /// Preload libraries that record waits and allocations. locks: waits for mutexes, read-write locks,
+    /// conditions and semaphores of the C library, with the holder. malloc: how much each span
+    /// allocates. See `undertick locks` and `undertick allocations`
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["pid", "card", "perturbation"], value_enum, value_delimiter = ',')]
     pub with: Vec<Interposed>,
     /// Record a running program that was built with undertick.h or the undertick crate
     #[arg(long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(i32).range(1..))]

@@ -28,7 +28,7 @@ const KINDS: [(&str, &str, &str); 12] = [
     ("more children", "child", "flush"),
     ("spin", "unexplained", ""),
     ("pipe", "waited", "hog ("),
-    ("stopped", "waited", "hog ("),
+    ("stopped", "stopped", "hog ("),
     // One request in twenty, by the size that it carries.
     ("large", "state", ""),
 ];

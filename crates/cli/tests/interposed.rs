@@ -267,11 +267,11 @@ fn what_cannot_be_preloaded_is_refused_or_said() {
     refused(
         &undertick(&["locks", &plain]),
         2,
-        &["record it with --with locks"],
+        &["recorded without --with locks"],
     );
     refused(
         &undertick(&["allocations", &plain]),
         2,
-        &["record it with --with malloc"],
+        &["recorded without --with malloc"],
     );
 }

@@ -162,9 +162,9 @@ pub enum PartCause {
     Switched,
     /// Its thread waited or slept.
     Waited,
-    /// Its thread waited in the kernel for what no signal ends: a disk, another device, or a lock there.
+    /// Its thread waited uninterruptibly: for a disk, another device, or a lock in the kernel.
     Blocked,
-    /// Its thread was stopped, by a signal or a debugger.
+    /// Its thread was stopped by a signal or a debugger.
     Stopped,
     /// Its thread had been woken and was not on a CPU yet.
     Queued,

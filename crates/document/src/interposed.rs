@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Report;
 
-/// What something that a thread waits for is.
+/// Kind of a lock.
 #[derive(
     Clone,
     Copy,
@@ -42,9 +42,9 @@ pub enum LockKind {
 pub struct Lock {
     /// What it is.
     pub kind: LockKind,
-    /// The process.
+    /// Process id.
     pub pid: i32,
-    /// Where it lies in the process, hexadecimal.
+    /// Address in the process, hexadecimal.
     pub address: String,
     /// The name of its variable, if it lies in one with a symbol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,24 +56,24 @@ pub struct Lock {
 pub struct Locks {
     /// Waits.
     pub waits: u64,
-    /// Their time together, ns.
+    /// Total time of the waits, ns.
     pub waited_ns: f64,
     /// Waits that had not ended when the recording did.
     pub still_waiting: u64,
-    /// Records that were lost: some waits are missing if there are any.
+    /// Records lost in the rings of all preloaded libraries; if there are any, some waits may be missing.
     pub lost: u64,
-    /// The waits by what they were for, the span that waited, and the thread and span that they waited
-    /// for; that with most time first, at most 4096.
+    /// Rows by lock, waiting span, and holding or waking thread and span; the longest total time first, at
+    /// most 4096.
     pub rows: Vec<LockWaits>,
 }
 
-/// Waits of one path for one lock, while it was held in one path.
+/// Waits of one path for one lock, by the thread and the path that held it or woke the waiting thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockWaits {
     /// What they waited for.
     pub lock: Lock,
-    /// Index in [`Report::paths`] of the innermost span that waited; absent outside of all spans, and
-    /// where no call of it ended.
+    /// Index in [`Report::paths`] of the innermost span that waited; absent outside of all spans, and for a
+    /// path without a finished call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<u32>,
     /// Names of the spans that waited, from the role or the outermost one on, of a path of which no call
@@ -96,7 +96,7 @@ pub struct LockWaits {
     pub n: u64,
     /// Those that had not ended when the recording did.
     pub still_waiting: u64,
-    /// Their time together, ns.
+    /// Total time of these waits, ns.
     pub waited_ns: f64,
     /// The longest, ns.
     pub longest_ns: f64,
@@ -111,9 +111,9 @@ pub struct Allocations {
     pub bytes: u64,
     /// Calls that free: `free`, and `realloc` of memory.
     pub frees: u64,
-    /// Calls of which the span is not known, because records before them are lost.
+    /// Calls that allocate and belong to no known span, because records before them are lost.
     pub unplaced_calls: u64,
-    /// Records that were lost: some calls are missing if there are any.
+    /// Records lost in the rings of all preloaded libraries; if there are any, some calls may be missing.
     pub lost: u64,
     /// The allocations by path, that with most calls first, at most 4096.
     pub paths: Vec<PathAllocations>,
@@ -122,7 +122,7 @@ pub struct Allocations {
 /// Allocations in calls of which the span of a path was the innermost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PathAllocations {
-    /// Index in [`Report::paths`]; absent outside of all spans, and where no call of it ended.
+    /// Index in [`Report::paths`]; absent outside of all spans, and for a path without a finished call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<u32>,
     /// Names of the spans, from the role or the outermost one on, of a path of which no call ended.
@@ -136,13 +136,13 @@ pub struct PathAllocations {
     pub frees: u64,
 }
 
-/// Whether a path is in a report of this many.
+/// Whether the index of a path is below `paths`.
 fn is_in(path: Option<u32>, paths: usize) -> bool {
     path.is_none_or(|path| (path as usize) < paths)
 }
 
 impl Locks {
-    /// Takes out what cannot be true, or refers to nothing.
+    /// Drops rows with impossible values or unknown paths.
     pub(crate) fn keep_possible(&mut self, paths: usize) {
         let is_time = |ns: f64| ns.is_finite() && ns >= 0.0;
         self.rows.retain(|row| {
@@ -160,7 +160,7 @@ impl Locks {
 }
 
 impl Allocations {
-    /// Takes out what refers to nothing.
+    /// Drops rows of unknown paths.
     pub(crate) fn keep_possible(&mut self, paths: usize) {
         self.paths.retain(|of| is_in(of.path, paths));
     }

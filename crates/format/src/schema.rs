@@ -41,15 +41,15 @@ pub const UNORDERED: u32 = undertick_ring::Record::UNORDERED;
 
 /// Why a thread left its CPU: payloads of [`Kind::SwitchOut`].
 pub mod off {
-    /// It waits, sleeps or ends, or gave up the CPU itself.
+    /// It waits, sleeps or ends.
     pub const WAITS: i64 = 0;
-    /// It was preempted.
+    /// It could have run on: it was preempted, or yielded.
     pub const PREEMPTED: i64 = 1;
     /// Not known.
     pub const UNKNOWN: i64 = 2;
-    /// It waits in the kernel for what no signal ends: a disk, another device, or a lock there.
+    /// An uninterruptible wait: for a disk, another device, or a lock in the kernel. From tracefs only.
     pub const BLOCKED: i64 = 3;
-    /// It was stopped, by a signal or a debugger.
+    /// It was stopped by a signal or a debugger. From tracefs only.
     pub const STOPPED: i64 = 4;
 }
 

@@ -85,11 +85,25 @@ pub fn can_preload(program: &OsStr) -> Result<(), FunctionsError> {
     let Some(program) = find(program) else {
         return Ok(()); // the caller that starts it says so
     };
-    let module = symbols::read(&program)?;
-    match module.and_then(|module| no_preload(&program, &module, "")) {
+    let Some(module) = symbols::read(&program)? else {
+        return Ok(()); // a script
+    };
+    let other_loader = || {
+        let loader = (module.interpreter.as_deref()).filter(|_| !is_glibcs(&module))?;
+        Some(format!(
+            "its loader is {loader}: the library to preload needs glibc"
+        ))
+    };
+    match no_preload(&program, &module, "").or_else(other_loader) {
         Some(why) => Err(FunctionsError::Program { program, why }),
         None => Ok(()),
     }
+}
+
+/// Whether the loader of a program is glibc's.
+fn is_glibcs(module: &Module) -> bool {
+    let loader = module.interpreter.as_deref();
+    loader.is_some_and(|loader| loader.contains("/ld-linux"))
 }
 
 /// Why nothing can ever be recorded of a file; `None` if something can.
@@ -165,11 +179,7 @@ pub fn find(program: &OsStr) -> Option<PathBuf> {
 /// The readable libraries among those that glibc's loader would load with the program.
 fn libraries(program: &Path, module: &Module) -> Vec<(PathBuf, Module)> {
     // Other loaders would run the program instead of listing its libraries.
-    let is_glibc = module
-        .interpreter
-        .as_deref()
-        .is_some_and(|loader| loader.contains("/ld-linux"));
-    if !is_glibc {
+    if !is_glibcs(module) {
         return Vec::new();
     }
     let program = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());

@@ -1,16 +1,20 @@
 //! The functions of an ELF file, read from its symbols.
 
 use std::collections::HashMap;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use rustix::fs::OFlags;
 
 use crate::FunctionsError;
 use crate::names::{demangled, shown};
 
 type Header = elf::FileHeader64<object::Endianness>;
 
+/// Largest file whose variables are read, bytes.
+const MOST_BYTES: u64 = 1 << 31;
 const ENTER: &[u8] = b"__cyg_profile_func_enter";
 /// A symbol that Undertick's library exports in addition to the hooks.
 const OURS: &[u8] = b"undertick_functions_version";
@@ -90,11 +94,19 @@ pub struct DataSymbol {
 /// The file cannot be read, or is damaged.
 pub fn data_symbols(path: &Path) -> Result<Vec<DataSymbol>, FunctionsError> {
     let failed = |error: std::io::Error| FunctionsError::io(path, "cannot read")(error);
-    // A pipe of that name would be waited for.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+    // Neither a pipe nor a device of that name is waited for, and files of the kernel have no size.
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.union(OFlags::NOCTTY).bits() as i32)
+        .open(path)
+        .map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    if !about.is_file() || about.len() > MOST_BYTES {
         return Ok(Vec::new());
     }
-    let data = std::fs::read(path).map_err(failed)?;
+    let mut data = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, about.len()), &mut data)
+        .map_err(failed)?;
     let is_ours = data.starts_with(&elf::ELFMAG) && data.get(4) == Some(&elf::ELFCLASS64.0);
     if !is_ours {
         return Ok(Vec::new());
@@ -105,6 +117,9 @@ pub fn data_symbols(path: &Path) -> Result<Vec<DataSymbol>, FunctionsError> {
 fn parse_data(data: &[u8]) -> object::Result<Vec<DataSymbol>> {
     let header = Header::parse(data)?;
     let endian = header.endian()?;
+    if header.e_machine(endian) != this_machine() {
+        return Ok(Vec::new());
+    }
     let sections = header.sections(endian, data)?;
     let mut found: Vec<DataSymbol> = Vec::new();
     for kind in [elf::SHT_SYMTAB, elf::SHT_DYNSYM] {

@@ -1,9 +1,10 @@
 //! Combines the manifests of several traces.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use undertick_format::manifest::{
-    Balance, Descheduled, Exit, Kernel, Manifest, Name, Part, Ring, Sampled, State, Thread,
+    Balance, Descheduled, Exit, Kernel, LockName, Manifest, Name, Part, Recorder, Ring, Sampled,
+    State, Thread,
 };
 use undertick_format::manifest::{Merged, TraceHost};
 use undertick_format::manifest_file::MOST_NAMES;
@@ -58,9 +59,16 @@ pub(super) fn manifest(
         threads: (0..input.traces.len())
             .flat_map(|h| threads(input, h))
             .collect(),
+        locks: (0..input.traces.len())
+            .flat_map(|h| locks(input, h))
+            .collect(),
         rings: (0..input.traces.len())
             .flat_map(|h| rings(input, h))
             .collect(),
+        recorder: Recorder {
+            with: with(input),
+            ..first.recorder.clone()
+        },
         sampled: (0..input.traces.len())
             .flat_map(|h| sampled(input, h))
             .collect(),
@@ -162,6 +170,25 @@ fn threads(input: &Input<'_>, host: usize) -> Vec<Thread> {
             name: thread.name.clone(),
         })
         .collect()
+}
+
+fn locks(input: &Input<'_>, host: usize) -> Vec<LockName> {
+    let shift = input.shifts[host].1;
+    let locks = input.traces[host].manifest.locks.iter();
+    locks
+        .map(|lock| LockName {
+            pid: shifted(lock.pid, shift),
+            ..lock.clone()
+        })
+        .collect()
+}
+
+/// Libraries that a program of any host preloaded.
+fn with(input: &Input<'_>) -> Vec<String> {
+    let traces = input.traces.iter();
+    let all = traces.flat_map(|trace| trace.manifest.recorder.with.iter().cloned());
+    let all: BTreeSet<String> = all.collect();
+    all.into_iter().collect()
 }
 
 fn rings(input: &Input<'_>, host: usize) -> Vec<Ring> {

@@ -1,19 +1,18 @@
-//! What do the threads of an unmodified program wait for, and how much does each span allocate?
+//! Shared objects that record what a program's threads wait for and how much each span allocates.
 //!
-//! [`Library::Locks`] and [`Library::Malloc`] are shared objects with the C library's functions for
-//! locks and for memory. When preloaded, they call the C library, and record waits and numbers of
-//! allocations through `undertick.h`, into rings that hold no spans. `docs/format.md`, section 13,
-//! describes the records.
+//! [`Library::Locks`] and [`Library::Malloc`] have the C library's functions for locks and for memory. When
+//! preloaded, they call the C library, and record waits and numbers of allocations through
+//! `undertick.h`, into rings that hold no spans. `docs/format.md`, section 13, describes the records.
 //!
-//! Caveats: ELF, glibc, and the recorder's own processor only. Calls within the C library, and of
-//! programs that bring their own locks or allocator, are not seen.
+//! Caveats: they need ELF, glibc and the architecture that this crate was built for. Calls within the C
+//! library, and of programs that bring their own locks or allocator, are not seen.
 
 /// A library that can be preloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Library {
     /// Waits for mutexes, read-write locks, conditions and semaphores.
     Locks,
-    /// Numbers and bytes of allocations.
+    /// Counts and bytes of allocations.
     Malloc,
 }
 
@@ -45,7 +44,7 @@ impl Library {
         }
     }
 
-    /// The file, for the machine that this crate was built for.
+    /// The contents of the shared object.
     #[must_use]
     pub const fn bytes(self) -> &'static [u8] {
         match self {

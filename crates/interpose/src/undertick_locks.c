@@ -1,10 +1,10 @@
 /* libundertick_locks.so - records what the threads of a program wait for, through undertick.h.
  *
- * `undertick record --with locks` preloads it. A lock that is free is taken by one attempt more than
- * without it, and nothing is recorded. A thread that has to wait writes which lock it waits for and
- * which thread holds it, then waits, then writes that it has it. Signals of conditions and posts of
- * semaphores are recorded, too: they show which thread ended a wait. The records are described in
- * docs/format.md, section 13.
+ * `undertick record --with locks` preloads it. A free lock is taken with the try function, and nothing is
+ * recorded. A held lock costs one failed attempt before the wait. A thread that must wait records the lock
+ * and, if it is known, the holder, and then the result of the wait. Waits for conditions are always
+ * recorded. So are signals and posts: the last one before a wait ended shows which thread woke it. The
+ * records are described in docs/format.md, section 13.
  *
  * Licence: MIT or Apache-2.0, as you prefer. */
 #ifndef _GNU_SOURCE
@@ -34,13 +34,27 @@ enum {
 
 typedef const struct timespec *lk_until;
 
-/* The functions behind. The name of each is looked up at its first use: another library's constructor
- * may be faster than ours. */
-#define LK_NEXT_(result, name, parameters) \
+/* The version of condition variables with today's layout. Without it old C libraries (glibc below 2.36)
+ * give the first version that they had. */
+#if defined(__x86_64__)
+#define LK_CONDITIONS_ "GLIBC_2.3.2"
+#else
+#define LK_CONDITIONS_ "GLIBC_2.17"
+#endif
+
+static void *lk_look_up(const char *name, const char *version) {
+    void *found = version != NULL ? dlvsym(RTLD_NEXT, name, version) : NULL;
+    return found != NULL ? found : dlsym(RTLD_NEXT, name);
+}
+
+/* The functions behind, looked up in the constructor: to look up later takes the loader's lock, while the
+ * program holds locks of its own. Another library's constructor may be faster than ours. */
+#define LK_NEXT_(result, name, parameters) LK_NEXT_OF_(NULL, result, name, parameters)
+#define LK_NEXT_OF_(version, result, name, parameters) \
     typedef result (*lk_type_##name) parameters; \
     static lk_type_##name lk_known_##name; \
     LK_COLD_ lk_type_##name lk_find_##name(void) { \
-        void *found = dlsym(RTLD_NEXT, #name); \
+        void *found = lk_look_up(#name, version); \
         lk_type_##name next = NULL; \
         __builtin_memcpy(&next, &found, sizeof next); \
         __atomic_store_n(&lk_known_##name, next, __ATOMIC_RELEASE); \
@@ -63,11 +77,11 @@ LK_NEXT_(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *))
 LK_NEXT_(int, pthread_rwlock_wrlock, (pthread_rwlock_t *))
 LK_NEXT_(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t *, lk_until))
 LK_NEXT_(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t *, clockid_t, lk_until))
-LK_NEXT_(int, pthread_cond_wait, (pthread_cond_t *, pthread_mutex_t *))
-LK_NEXT_(int, pthread_cond_timedwait, (pthread_cond_t *, pthread_mutex_t *, lk_until))
+LK_NEXT_OF_(LK_CONDITIONS_, int, pthread_cond_wait, (pthread_cond_t *, pthread_mutex_t *))
+LK_NEXT_OF_(LK_CONDITIONS_, int, pthread_cond_timedwait, (pthread_cond_t *, pthread_mutex_t *, lk_until))
 LK_NEXT_(int, pthread_cond_clockwait, (pthread_cond_t *, pthread_mutex_t *, clockid_t, lk_until))
-LK_NEXT_(int, pthread_cond_signal, (pthread_cond_t *))
-LK_NEXT_(int, pthread_cond_broadcast, (pthread_cond_t *))
+LK_NEXT_OF_(LK_CONDITIONS_, int, pthread_cond_signal, (pthread_cond_t *))
+LK_NEXT_OF_(LK_CONDITIONS_, int, pthread_cond_broadcast, (pthread_cond_t *))
 LK_NEXT_(int, sem_trywait, (sem_t *))
 LK_NEXT_(int, sem_wait, (sem_t *))
 LK_NEXT_(int, sem_timedwait, (sem_t *, lk_until))
@@ -80,24 +94,10 @@ LK_NEXT_(int, sem_post, (sem_t *))
 enum { LK_SEEN_ = 1024, LK_LOOKS_ = 8, LK_LOCK_NAME_ = 3 };
 static uint64_t lk_seen[LK_SEEN_];
 
-struct lk_object {
-    uintptr_t lock, base;
-    const char *path; /* NULL: not found yet; "": the program */
-};
-
-static int lk_look_at(struct dl_phdr_info *info, size_t size, void *data) {
-    struct lk_object *object = (struct lk_object *)data;
-    int i;
-    (void)size;
-    for (i = 0; i < info->dlpi_phnum; i++) {
-        const uintptr_t start = (uintptr_t)info->dlpi_addr + (uintptr_t)info->dlpi_phdr[i].p_vaddr;
-        if (info->dlpi_phdr[i].p_type != PT_LOAD || object->lock - start >= info->dlpi_phdr[i].p_memsz) continue;
-        object->base = (uintptr_t)info->dlpi_addr;
-        object->path = info->dlpi_name != NULL ? info->dlpi_name : "";
-        return 1;
-    }
-    return 0;
-}
+/* glibc 2.35 on; takes no lock, unlike dl_iterate_phdr(), which a thread that waits must not do. Locks of
+ * programs with older ones have no names. The result is declared larger than it is, because it depends on
+ * the version; its fourth word is the link map. */
+extern int lk_find_object(void *address, uint64_t *result) __asm__("_dl_find_object") __attribute__((weak));
 
 static char *lk_append_hex(char *out, uint64_t number) {
     int shift = 60;
@@ -114,15 +114,16 @@ LK_COLD_ void lk_tell(uintptr_t lock) {
 #else
     enum { READLINKAT = 78 };
 #endif
-    struct lk_object object = {lock, 0, NULL};
+    const struct link_map *map;
+    uint64_t found[32] = {0};
     char text[256], *end;
     long length = 0;
-    dl_iterate_phdr(lk_look_at, &object);
-    if (object.path == NULL) return; /* on the heap, or on a stack */
-    end = lk_append_hex(lk_append_hex(text, lock), lock - object.base);
-    if (*object.path) {
-        while (object.path[length] && end + length < text + sizeof text - 1) {
-            end[length] = object.path[length];
+    if (&lk_find_object == NULL || lk_find_object((void *)lock, found) != 0) return; /* on the heap, or on a stack */
+    map = (const struct link_map *)(uintptr_t)found[3];
+    end = lk_append_hex(lk_append_hex(text, lock), lock - (uintptr_t)map->l_addr);
+    if (map->l_name != NULL && *map->l_name) {
+        while (map->l_name[length] && end + length < text + sizeof text - 1) {
+            end[length] = map->l_name[length];
             length++;
         }
     } else {
@@ -149,7 +150,6 @@ static inline void lk_know(uintptr_t lock) {
 /* A child's locks have the same addresses, in another process. */
 static void lk_begin_child(void) { __builtin_memset(lk_seen, 0, sizeof lk_seen); }
 
-__attribute__((constructor(102))) static void lk_attach(void) { pthread_atfork(NULL, NULL, lk_begin_child); }
 
 /* ---- records ------------------------------------------------------------------------ */
 
@@ -172,8 +172,10 @@ static inline int32_t lk_writer(pthread_rwlock_t *lock) { return __atomic_load_n
 #define LK_TAKE_(name, parameters, arguments, try, what, holder) \
     LK_EXPORT_ int name parameters; \
     LK_COLD_ int lk_slow_##name parameters { \
+        const lk_type_##name next = lk_next_##name(); \
+        if (next == NULL) return ENOSYS; /* this C library has none */ \
         lk_begin(what, lock, holder(lock)); \
-        return lk_end(lk_next_##name() arguments); \
+        return lk_end(next arguments); \
     } \
     int name parameters { \
         const int result = lk_next_##try()(lock); \
@@ -200,10 +202,12 @@ static void lk_cancelled(void *nothing) {
 #define LK_WAIT_(name, parameters, arguments) \
     LK_EXPORT_ int name parameters; \
     int name parameters { \
+        const lk_type_##name next = lk_next_##name(); \
         int result; \
+        if (next == NULL) return ENOSYS; \
         lk_begin(LK_CONDITION_, condition, 0); \
         pthread_cleanup_push(lk_cancelled, NULL); \
-        result = lk_next_##name() arguments; \
+        result = next arguments; \
         pthread_cleanup_pop(0); \
         return lk_end(result); \
     }
@@ -227,17 +231,24 @@ LK_WAKE_(sem_post, sem_t, LK_POST_)
 #define LK_SEMAPHORE_WAIT_(name, parameters, arguments) \
     LK_EXPORT_ int name parameters; \
     LK_COLD_ int lk_slow_##name parameters { \
+        const lk_type_##name next = lk_next_##name(); \
         int result; \
+        if (next == NULL) { \
+            errno = ENOSYS; \
+            return -1; \
+        } \
         lk_begin(LK_SEMAPHORE_, semaphore, 0); \
         pthread_cleanup_push(lk_cancelled, NULL); \
-        result = lk_next_##name() arguments; \
+        result = next arguments; \
         pthread_cleanup_pop(0); \
         (void)lk_end(result == 0 ? 0 : errno); \
         return result; \
     } \
     int name parameters { \
         const int before = errno; \
-        const int result = lk_next_sem_trywait()(semaphore); \
+        int result; \
+        pthread_testcancel(); /* also where it need not wait */ \
+        result = lk_next_sem_trywait()(semaphore); \
         if (UT_LIKELY_(result == 0) || errno != EAGAIN) return result; \
         errno = before; \
         return lk_slow_##name arguments; \
@@ -246,5 +257,16 @@ LK_WAKE_(sem_post, sem_t, LK_POST_)
 LK_SEMAPHORE_WAIT_(sem_wait, (sem_t *semaphore), (semaphore))
 LK_SEMAPHORE_WAIT_(sem_timedwait, (sem_t *semaphore, lk_until until), (semaphore, until))
 LK_SEMAPHORE_WAIT_(sem_clockwait, (sem_t *semaphore, clockid_t clock, lk_until until), (semaphore, clock, until))
+
+__attribute__((constructor(102))) static void lk_attach(void) {
+#define LK_FIND_(name) (void)lk_next_##name();
+    LK_FIND_(pthread_mutex_lock) LK_FIND_(pthread_mutex_trylock) LK_FIND_(pthread_mutex_timedlock) LK_FIND_(pthread_mutex_clocklock)
+    LK_FIND_(pthread_rwlock_tryrdlock) LK_FIND_(pthread_rwlock_rdlock) LK_FIND_(pthread_rwlock_timedrdlock) LK_FIND_(pthread_rwlock_clockrdlock)
+    LK_FIND_(pthread_rwlock_trywrlock) LK_FIND_(pthread_rwlock_wrlock) LK_FIND_(pthread_rwlock_timedwrlock) LK_FIND_(pthread_rwlock_clockwrlock)
+    LK_FIND_(pthread_cond_wait) LK_FIND_(pthread_cond_timedwait) LK_FIND_(pthread_cond_clockwait)
+    LK_FIND_(pthread_cond_signal) LK_FIND_(pthread_cond_broadcast)
+    LK_FIND_(sem_trywait) LK_FIND_(sem_wait) LK_FIND_(sem_timedwait) LK_FIND_(sem_clockwait) LK_FIND_(sem_post)
+    pthread_atfork(NULL, NULL, lk_begin_child);
+}
 
 #endif /* UNDERTICK_DISABLE */

@@ -1,11 +1,9 @@
 /* libundertick_malloc.so - counts the allocations of a program by span, through undertick.h.
  *
- * `undertick record --with malloc` preloads it. An allocation costs an addition and a look at the ends
- * of the rings in which its thread records spans. The counts are written when such an end has moved,
- * so that each count lies between two neighbouring records of the thread's spans, or after 1023 calls.
- *
- * A record (event 0xfff0, or 0xfffa) has the counts since the one before, and its time is that of the first call
- * of the next ones: docs/format.md, section 13.
+ * `undertick record --with malloc` preloads it. Each call adds to a counter and compares the write positions
+ * of its thread's rings. When one has moved, or after 1023 calls, it writes the counts, so each record covers
+ * calls between two neighbouring points. The record's time is the start of the next counts: docs/format.md,
+ * section 13.
  *
  * Licence: MIT or Apache-2.0, as you prefer. */
 #ifndef _GNU_SOURCE
@@ -15,7 +13,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Before there is an environment nobody knows whether the program is recorded. */
+/* Whether the program is recorded is not known before the environment is set up. */
 #define UNDERTICK_NO_ATTACH 1
 #define UT_RECORDER_ 2u
 #include "undertick.h"
@@ -40,10 +38,12 @@ static volatile uint32_t ml_state;
 static int ml_has_key;
 static pthread_key_t ml_key;
 /* The session's pool, mapped for reading by this library alone. It stays when a thread's recorders
- * leave theirs, and in a forked child. */
+ * leave theirs, and in a forked child. Only heads of this process are read through it: to read a page that
+ * is not there would make it, or fail where /dev/shm is full. */
 static const struct ut_pool_file_ *ml_pool;
 static uintptr_t ml_heads;
-static uint32_t ml_head_count, ml_segment_count;
+static uint32_t ml_head_count;
+static int32_t ml_pid; /* 0: not known */
 /* Number of rings of all threads so far. */
 static const volatile uint32_t *ml_rings = &ml_no_rings;
 
@@ -136,7 +136,6 @@ ML_COLD_ void ml_map_pool(void) {
     }
     ml_heads = (uintptr_t)at + bytes;
     ml_head_count = heads;
-    ml_segment_count = segments;
     ml_pool = pool;
     ml_rings = &pool->next_ring;
 }
@@ -144,14 +143,22 @@ ML_COLD_ void ml_map_pool(void) {
 static void ml_end_thread(void *thread);
 static void ml_begin_child(void);
 
+/* Runs before the constructor of undertick.h, or is called before it: the destructors of a thread's data run
+ * in the order in which their keys were made, and the counts must be written before the ring is closed. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wprio-ctor-dtor"
+__attribute__((constructor(100))) static void ml_make_key(void) {
+    if (!ml_has_key) ml_has_key = pthread_key_create(&ml_key, ml_end_thread) == 0;
+}
+#pragma GCC diagnostic pop
+
 /* Whether the program is recorded. */
 ML_COLD_ int ml_start(void) {
     uint32_t state = __atomic_load_n(&ml_state, __ATOMIC_ACQUIRE);
     if (state == ML_ON_) return 1;
     if (state != ML_UNKNOWN_ || environ == NULL) return 0;
     if (!__atomic_compare_exchange_n(&ml_state, &state, ML_STARTING_, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
-    /* Before the recorder's own key, so that the counts of a thread come before the end of its ring. */
-    ml_has_key = ml_has_key || pthread_key_create(&ml_key, ml_end_thread) == 0;
+    ml_make_key();
     ut_attach_();
     if (ut_process.control != NULL) ml_map_pool();
     if (ml_pool != NULL) pthread_atfork(NULL, NULL, ml_begin_child);
@@ -159,26 +166,59 @@ ML_COLD_ int ml_start(void) {
     return ml_pool != NULL;
 }
 
-/* Notes the rings of this thread among those that were made since it looked last. */
+/* Whether the ring at a head is one in which this thread records spans. */
+static int ml_is_mine(int fd, const struct ml_thread *m, uint64_t at) {
+    struct ut_ring_start {
+        uint64_t magic;
+        uint32_t version, segment_bytes, ring, max_segments;
+        int32_t pid, tid;
+        uint32_t writer, nested;
+    } ring;
+#if defined(__x86_64__)
+    enum { PREAD64 = 17 };
+#else
+    enum { PREAD64 = 67 };
+#endif
+    return ut_syscall_(PREAD64, fd, (long)&ring, sizeof ring, (long)at, 0, 0) == (long)sizeof ring && ring.magic == UT_RING_MAGIC_ &&
+           ring.tid == m->tid && ring.pid == ml_pid && !ring.nested && ring.writer != UT_RECORDER_;
+}
+
+/* A place for one more ring: a free one, that of a closed ring, or the next one. */
+static uint32_t ml_place(struct ml_thread *m) {
+    uint32_t i;
+    for (i = 0; i < ML_HEADS_; i++) {
+        const struct ut_ring_ *ring = (const struct ut_ring_ *)((uintptr_t)m->head[i] - offsetof(struct ut_ring_, head));
+        if (m->head[i] == &ml_no_head || ring->state != 1 || ring->tid != m->tid || ring->pid != ml_pid) return i;
+    }
+    return m->used++ % ML_HEADS_;
+}
+
+/* Notes the rings of this thread among those that were made since it looked last. At its first look these
+ * are the latest ones: its own were made after it began. */
 ML_COLD_ void ml_find_rings(struct ml_thread *m) {
     static const uint32_t queues[2] = {UT_HEADS_READY_, UT_HEADS_};
+    enum { ML_LATEST_ = 64 };
     const uint32_t rings = __atomic_load_n(ml_rings, __ATOMIC_ACQUIRE);
-    const int32_t pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    const int is_first = m->tid == 0;
+    char path[240];
+    long fd;
     int i;
-    if (m->tid == 0) m->tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
-    for (i = 0; i < 2; i++) {
+    if (ml_pid == 0) ml_pid = (int32_t)ut_syscall_(UT_SYS_GETPID_, 0, 0, 0, 0, 0, 0);
+    if (is_first) m->tid = (int32_t)ut_syscall_(UT_SYS_GETTID_, 0, 0, 0, 0, 0, 0);
+    ut_path_(path, "pool");
+    fd = ut_syscall_(UT_SYS_OPENAT_, UT_AT_FDCWD_, (long)path, UT_O_CLOEXEC_ | UT_O_NOFOLLOW_, 0, 0, 0);
+    for (i = 0; i < 2 && fd >= 0; i++) {
         const uint64_t taken = __atomic_load_n(&ml_pool->queues[queues[i]].taken, __ATOMIC_ACQUIRE);
         const uint32_t *numbers = (const uint32_t *)((uintptr_t)ml_pool + 4096) + (i == 0 ? 0 : ml_head_count);
-        if (taken - m->taken[i] > ml_head_count) m->taken[i] = taken - ml_head_count;
+        const uint64_t most = is_first && ML_LATEST_ < ml_head_count ? ML_LATEST_ : ml_head_count;
+        if (taken - m->taken[i] > most) m->taken[i] = taken - most;
         for (; m->taken[i] != taken; m->taken[i]++) {
             const uint32_t number = __atomic_load_n(&numbers[m->taken[i] % ml_head_count], __ATOMIC_RELAXED);
-            const struct ut_ring_ *ring = (const struct ut_ring_ *)(ml_heads + number * UT_HEAD_BYTES_);
-            if (number >= ml_head_count || __atomic_load_n(&ring->magic, __ATOMIC_ACQUIRE) != UT_RING_MAGIC_) continue;
-            if (ring->tid != m->tid || ring->pid != pid || ring->nested || ring->writer == UT_RECORDER_) continue;
-            m->head[m->used % ML_HEADS_] = &ring->head;
-            m->used++;
+            const uintptr_t at = ml_heads + number * UT_HEAD_BYTES_;
+            if (number < ml_head_count && ml_is_mine((int)fd, m, at - (uintptr_t)ml_pool)) m->head[ml_place(m)] = &((const struct ut_ring_ *)at)->head;
         }
     }
+    if (fd >= 0) ut_syscall_(UT_SYS_CLOSE_, fd, 0, 0, 0, 0, 0);
     m->rings = rings;
 }
 
@@ -241,6 +281,7 @@ static void ml_begin_child(void) {
     m->calls = m->frees = m->used = m->busy = 0;
     m->bytes = 0;
     m->tid = 0;
+    ml_pid = 0;
 }
 
 /* What was allocated before the C library knew its environment is in the first record. */

@@ -468,23 +468,33 @@ impl Finalized {
     }
 }
 
+/// The files that are made before a trace is complete.
+const OURS: [&str; 12] = [
+    MANIFEST_FILE,
+    "manifest.json.new",
+    RAW_FILE,
+    RAW_KERNEL_FILE,
+    ACCOUNTS_FILE,
+    EVENTS_FILE,
+    NEW_EVENTS_FILE,
+    KERNEL_FILE,
+    NEW_KERNEL_FILE,
+    RAW_STACKS_FILE,
+    NEW_STACKS_FILE,
+    STACKS_FILE,
+];
+
 /// Removes a trace that never began: only the files that we made.
 pub fn remove_empty(trace: &Path) {
-    for file in [
-        MANIFEST_FILE,
-        "manifest.json.new",
-        RAW_FILE,
-        RAW_KERNEL_FILE,
-        ACCOUNTS_FILE,
-        EVENTS_FILE,
-        NEW_EVENTS_FILE,
-        KERNEL_FILE,
-        NEW_KERNEL_FILE,
-        RAW_STACKS_FILE,
-        NEW_STACKS_FILE,
-        STACKS_FILE,
-    ] {
+    for file in OURS {
         let _ = std::fs::remove_file(trace.join(file));
     }
     let _ = std::fs::remove_dir(trace);
+}
+
+/// Removes the files that we made in a directory.
+pub(crate) fn remove_files(trace: &TraceDir) {
+    for file in OURS {
+        trace.remove(file);
+    }
 }

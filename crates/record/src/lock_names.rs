@@ -8,10 +8,18 @@ use undertick_functions::symbols::{DataSymbol, data_symbols};
 
 use crate::names::LockPlace;
 
+/// Most files whose symbols are read.
+const MOST_FILES: usize = 256;
+
 /// The names of those locks that a symbol covers.
 pub(crate) fn found(places: &[LockPlace]) -> Vec<LockName> {
     let mut files: BTreeMap<&str, Vec<DataSymbol>> = BTreeMap::new();
     let named = places.iter().filter_map(|place| {
+        // A program may write any path, and any number of them.
+        let is_read = files.contains_key(place.path.as_str()) || files.len() < MOST_FILES;
+        if !place.path.starts_with('/') || !is_read {
+            return None;
+        }
         // A file that cannot be read has no symbols.
         let symbols = (files.entry(&place.path))
             .or_insert_with(|| data_symbols(Path::new(&place.path)).unwrap_or_default());

@@ -1,12 +1,14 @@
 //! Libraries that the program loads before its own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::StatVfsMountFlags;
 use undertick_format::TraceError;
+use undertick_interpose::Library;
 
 /// Name of the environment variable for [`Preloads::variable`].
 const VARIABLE: &str = "LD_PRELOAD";
@@ -46,13 +48,25 @@ impl Preloads {
     }
 
     /// The variable that the program's environment needs, if there are any: these libraries, then what
-    /// the user preloads. These come first, because the first one that has a function gets the calls.
+    /// the user preloads. These come first, because the first one that has a function gets the calls. Those
+    /// of a recording that records this recorder are left out: each call would be recorded twice.
     pub(crate) fn variable(&self) -> Option<(&'static str, OsString)> {
         let paths = self.0.iter().map(|library| library.path.clone().into());
-        let theirs = std::env::var_os(VARIABLE).filter(|theirs| !theirs.is_empty());
+        let theirs = std::env::var_os(VARIABLE).unwrap_or_default();
+        let theirs = (theirs.as_bytes().split(|byte| b": ".contains(byte)))
+            .map(|path| Path::new(OsStr::from_bytes(path)))
+            .filter(|path| !path.as_os_str().is_empty() && !is_ours(path))
+            .map(|path| path.as_os_str().to_owned());
         let all: Vec<OsString> = paths.chain(theirs).collect();
-        (!self.0.is_empty()).then(|| (VARIABLE, all.join(std::ffi::OsStr::new(":"))))
+        (!self.0.is_empty()).then(|| (VARIABLE, all.join(OsStr::new(":"))))
     }
+}
+
+/// Whether a file is one that a recorder has written for a program.
+fn is_ours(path: &Path) -> bool {
+    let libraries = Library::ALL.map(Library::file).into_iter();
+    let mut files = libraries.chain([undertick_functions::LIBRARY_FILE]);
+    files.any(|file| path.file_name() == Some(OsStr::new(file)))
 }
 
 /// A library as a file, which is removed when this is dropped.

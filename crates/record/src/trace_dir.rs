@@ -56,6 +56,28 @@ impl TraceDir {
         })
     }
 
+    /// Opens an existing directory that is no link.
+    ///
+    /// # Errors
+    /// It is a link or not a directory, or cannot be opened.
+    pub(crate) fn open_itself(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let fd = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+        Ok(Self {
+            fd: Arc::new(fd),
+            path: path.to_owned(),
+        })
+    }
+
+    /// Locks the directory itself, until this and its clones are dropped; false if another process has.
+    pub(crate) fn lock(&self) -> bool {
+        rustix::fs::flock(
+            &*self.fd,
+            rustix::fs::FlockOperation::NonBlockingLockExclusive,
+        )
+        .is_ok()
+    }
+
     /// The path at which it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {

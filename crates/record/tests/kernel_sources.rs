@@ -149,7 +149,7 @@ fn faults_interrupts_and_wakes() {
     let mut waker = 0;
     for row in rows {
         if row.kind == Kind::SwitchOut as i8 {
-            since = (row.payload == 0).then_some(row.ts);
+            since = (row.payload != 1).then_some(row.ts);
         } else if row.kind == Kind::Waking as i8 {
             waker = row.payload;
         } else if row.kind == Kind::SwitchIn as i8 && since.take().is_some() {
@@ -198,7 +198,7 @@ fn users_and_kernels_times_line_up() {
             if row.kind == Kind::SwitchOut as i8 {
                 // The thread waits for the round after those that it has stamped.
                 let round = after.partition_point(|&ts| ts < row.ts);
-                waits = (row.payload == 0 && 0 < round && round < rounds).then_some(round);
+                waits = (row.payload != 1 && 0 < round && round < rounds).then_some(round);
                 waking = None;
             } else if row.kind == Kind::Waking as i8 {
                 waking = Some(row.ts);

@@ -80,12 +80,12 @@ fn locked_out(report: &Report) -> Option<(Weight, String)> {
     let whole = whole_ns(report)?;
     let row = interposed::longest_held(report.locks.as_ref()?)?;
     let path = row.path? as usize;
-    let held_in = match row.by_path {
+    let held = match row.by_path {
         Some(by) => format!("in {}", path_name(report, by as usize)),
-        None => interposed::by(report, row),
+        None => format!("by {}", interposed::by(report, row)),
     };
     let text = format!(
-        "{} waited {} for {}, which was held {held_in} (undertick locks).",
+        "{} waited {} for {}, which was held {held} (undertick locks).",
         path_name(report, path),
         figures::duration(row.waited_ns),
         interposed::lock(&row.lock),

@@ -21,8 +21,8 @@ const NAME_COLUMNS: usize = 30;
 pub(crate) fn lock(lock: &Lock) -> String {
     let kind = match lock.kind {
         LockKind::Mutex => "mutex",
-        LockKind::RwLockToRead => "lock (to read)",
-        LockKind::RwLockToWrite => "lock (to write)",
+        LockKind::RwLockToRead => "rwlock (read)",
+        LockKind::RwLockToWrite => "rwlock (write)",
         LockKind::Condition => "condition",
         LockKind::Semaphore => "semaphore",
     };
@@ -70,6 +70,16 @@ pub fn locks(report: &Report, locks: &Locks, path: Option<usize>, width: usize) 
     let rows: Vec<&LockWaits> = (locks.rows.iter())
         .filter(|row| is_inside(report, (row.path, &row.still_open), path))
         .collect();
+    if let Some(path) = path {
+        let waits: u64 = rows.iter().map(|row| row.n).sum();
+        let line = format!(
+            "{}, with the spans inside it: {}, {}.",
+            clean(&report.path_name(path)),
+            plural(waits, "wait"),
+            figures::duration(rows.iter().map(|row| row.waited_ns).sum())
+        );
+        let _ = writeln!(text, "{}", wrap(&line, width, 0));
+    }
     if rows.is_empty() {
         return text;
     }
@@ -152,6 +162,7 @@ pub(crate) fn locks_summary(locks: &Locks) -> String {
     };
     match locks.still_waiting {
         0 => {}
+        1 if locks.waits == 1 => text.push_str(" It had not ended when the recording did."),
         1 => text.push_str(" 1 of them had not ended when the recording did."),
         n => {
             let _ = write!(text, " {n} of them had not ended when the recording did.");
@@ -172,7 +183,7 @@ pub(crate) fn allocations_summary(found: &Allocations) -> String {
     if found.unplaced_calls > 0 {
         let _ = write!(
             text,
-            " The span of {} of them is not known.",
+            " {} allocations belong to no known span.",
             figures::count(found.unplaced_calls)
         );
     }
@@ -181,26 +192,35 @@ pub(crate) fn allocations_summary(found: &Allocations) -> String {
 }
 
 fn lost(text: &mut String, lost: u64, what: &str) {
-    if lost > 0 {
-        let _ = write!(
-            text,
-            " {} records were lost, so {what} are missing.",
-            figures::count(lost)
-        );
+    match lost {
+        0 => {}
+        1 => {
+            let _ = write!(text, " 1 record was lost, so some {what} may be missing.");
+        }
+        n => {
+            let n = figures::count(n);
+            let _ = write!(
+                text,
+                " {n} records were lost, so some {what} may be missing."
+            );
+        }
     }
 }
 
 fn counted(of: &PathAllocations) -> String {
-    let plural = |n: u64, one: &str| match n {
-        1 => format!("1 {one}"),
-        n => format!("{} {one}s", figures::count(n)),
-    };
     format!(
-        "{} of {}, {}",
+        "{} ({} requested), {}",
         plural(of.calls, "allocation"),
         bytes(of.bytes),
         plural(of.frees, "free")
     )
+}
+
+fn plural(n: u64, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{} {one}s", figures::count(n)),
+    }
 }
 
 /// A number of bytes, to three digits.
@@ -245,7 +265,7 @@ pub(crate) fn by(report: &Report, row: &LockWaits) -> String {
     let span = span(report, row.by_path, &row.by_still_open);
     let thread = row.by.as_deref().map(clean);
     match (thread, row.by_path, row.by_still_open.is_empty()) {
-        // A path begins with the role, which is the thread's name.
+        // Where the report has roles, the path already begins with one.
         (Some(thread), None, true) => format!("{thread}, {OUTSIDE}"),
         _ => span,
     }
@@ -259,7 +279,7 @@ pub(crate) fn lock_columns<'a>(report: &'a Report) -> Columns<'a, &'a LockWaits>
             Cell::text(span(report, row.path, &row.still_open))
         })
         .words()
-        .column("held or woken in", |row| Cell::text(by(report, row)))
+        .column("held or woken by", |row| Cell::text(by(report, row)))
         .words()
         .column("waits", |row| Cell::Count(row.n))
         .column("time", |row| Cell::Duration(row.waited_ns))

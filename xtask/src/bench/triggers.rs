@@ -232,7 +232,7 @@ fn explained(
         &options,
         &[stalls, "stalls", STALLS, "20", word],
     )?;
-    let (mut snapshots, mut with_stack, mut with_cause) = (0, 0, 0);
+    let (mut snapshots, mut hits, mut with_stack, mut with_cause) = (0, 0, 0, 0);
     for snapshot in snapshots_in(&dir) {
         let undertick = undertick();
         let said = output(command(&[
@@ -252,12 +252,14 @@ fn explained(
                 .iter()
                 .any(|name| functions.iter().any(|wanted| name == wanted))
         });
+        let reasons = manifest(&snapshot)?;
+        hits += reasons["triggered"].as_array().map_or(0, Vec::len);
         snapshots += 1;
         with_stack += u32::from(is_there);
         with_cause += u32::from(are_first(&call["parts"], causes));
     }
     println!(
-        "held up by {kind}, with --stacks 1ms: of {snapshots} snapshots {with_stack} have one of {functions:?} \
+        "held up by {kind}, with --stacks 1ms: {hits} times; of {snapshots} snapshots {with_stack} have one of {functions:?} \
          in the stack, {with_cause} have {causes:?} as the first cause (target 95 %)"
     );
     Ok(())

@@ -23,6 +23,9 @@ pub(super) const KERNEL: [PartCause; 11] = [
     PartCause::Fault,
 ];
 
+/// Longest CPU time of a fault before it waits for a disk, us.
+const LONGEST_FAULT_US: i64 = 100;
+
 /// How often one cause hit a call, for how long, and which thread did it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hits {
@@ -64,22 +67,21 @@ impl Kernel<'_> {
         };
         let error = self.evidence.error();
         let pieces = self.evidence.pieces(tid, call.start, detail.end);
-        for (piece, following) in pieces
-            .iter()
-            .zip(pieces.iter().skip(1).map(Some).chain([None]))
-        {
+        let stays = |of: &&Piece| of.cause != Cause::Migrated;
+        for (at, piece) in pieces.iter().enumerate() {
             let ticks = piece.end.saturating_sub(piece.start);
             let next = || self.switches.next(tid, piece.start, error);
             match piece.cause {
-                // A thread that blocks next does so in the fault, and has not run its program since.
-                Cause::Fault if ticks == 0 => match following.filter(|of| self.is_blocked(tid, of))
-                {
-                    Some(blocked) => {
-                        let ticks = blocked.start.saturating_sub(piece.start);
-                        spent.add(PartCause::Fault, ticks, None);
+                Cause::Fault if ticks == 0 => {
+                    let following = pieces[at + 1..].iter().find(stays);
+                    match following.and_then(|of| self.fault_until(tid, piece.start, of)) {
+                        Some(ticks) if spent.inside.is_empty() => {
+                            spent.add(PartCause::Fault, ticks, None);
+                        }
+                        // The time of spans inside has it.
+                        _ => spent.faults += 1,
                     }
-                    None => spent.faults += 1,
-                },
+                }
                 Cause::Migrated => {}
                 Cause::Waited => {
                     let woken = self.switches.woken(tid, piece.start, piece.end);
@@ -118,10 +120,17 @@ impl Kernel<'_> {
 }
 
 impl Kernel<'_> {
-    /// Whether the thread blocked in the kernel in that piece.
-    fn is_blocked(&self, tid: i32, piece: &Piece) -> bool {
-        let why = || self.switches.why(tid, piece.start, self.evidence.error());
-        piece.cause == Cause::Waited && why() == Some(off::BLOCKED)
+    /// Time of a fault at `start` until its thread blocks in the kernel, if it does so next: in the fault,
+    /// without having run its program since, unless it takes too long for that.
+    fn fault_until(&self, tid: i32, start: i64, following: &Piece) -> Option<i64> {
+        let why = || {
+            self.switches
+                .why(tid, following.start, self.evidence.error())
+        };
+        let ticks = following.start.saturating_sub(start);
+        let is_short = ticks <= self.evidence.ticks_of_us(LONGEST_FAULT_US);
+        (is_short && following.cause == Cause::Waited && why() == Some(off::BLOCKED))
+            .then_some(ticks)
     }
 }
 

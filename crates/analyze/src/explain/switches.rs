@@ -71,9 +71,10 @@ impl Switches {
 
     fn left(&self, tid: i32, ts: i64, error: i64) -> Option<(i32, i64)> {
         let left = &self.threads.get(&tid)?.left;
-        let after = left.partition_point(|row| row.0 <= ts.saturating_add(error));
-        let (then, next, why) = *left.get(after.checked_sub(1)?)?;
-        (then >= ts.saturating_sub(error)).then_some((next, why))
+        let after = left.partition_point(|row| row.0 < ts);
+        let near = left[after.saturating_sub(1)..].iter().take(2);
+        let nearest = near.min_by_key(|row| row.0.abs_diff(ts))?;
+        (nearest.0.abs_diff(ts) <= error.unsigned_abs()).then_some((nearest.1, nearest.2))
     }
 
     /// When `tid`, off its CPU from `start` to `end`, was woken, and by which thread. A thread that is

@@ -19,9 +19,7 @@ const MOST_ROWS: usize = 4096;
 pub(super) fn cannot(report: &mut Report, why: &str) {
     report.warnings.push(Warning {
         code: "interposed".to_owned(),
-        text: format!(
-            "what its threads waited for and allocated (record --with) is not in this report: {why}"
-        ),
+        text: format!("waits and allocations (record --with) are not in this report: {why}"),
     });
 }
 

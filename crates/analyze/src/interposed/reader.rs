@@ -6,6 +6,7 @@ use undertick_format::block::{self, Next};
 use undertick_format::interposed::{Allocations, Record, WaitKind};
 use undertick_format::read::Trace;
 use undertick_format::rows::{Rows, RowsOfRing};
+use undertick_format::schema::Kind;
 
 use super::{Interposed, Lock, Wait};
 use crate::columns::{Columns, Writer, cut};
@@ -45,7 +46,8 @@ pub(super) fn read(trace: &Trace) -> Result<Interposed, Failed> {
         }
     }
     let last = trace.manifest.clock.anchors.last();
-    Ok(reader.finish(last.map(|anchor| anchor.ticks)))
+    let ends = reader.ends_of_open(trace)?;
+    Ok(reader.finish(last.map(|anchor| anchor.ticks), &ends))
 }
 
 /// Takes the blocks of these rings; returns whether all could be decoded.
@@ -97,6 +99,8 @@ pub(super) struct Reader {
     /// Times and threads that woke others, by what these wait for.
     wakes: HashMap<Lock, Vec<(i64, i32)>>,
     last: i64,
+    /// By process and thread, when it last wrote counts.
+    counted: HashMap<(i32, i32), i64>,
     /// Rings whose first records were overwritten.
     pub(super) cut: HashSet<i32>,
     pub(super) knows_holders: bool,
@@ -106,9 +110,13 @@ impl Reader {
     /// Takes rows of a ring, in order.
     pub(super) fn take(&mut self, writer: Writer, rows: &RowsOfRing<'_>) {
         // What was allocated before the first record was before all spans, if that record is there.
-        self.rings.entry(writer.ring).or_insert_with(|| Ring {
+        // A thread that ends may have a second ring.
+        let thread = (writer.pid, writer.tid);
+        let since = || self.counted.get(&thread).copied().unwrap_or(i64::MIN);
+        let is_cut = self.cut.contains(&writer.ring);
+        (self.rings.entry(writer.ring)).or_insert_with(|| Ring {
             open: None,
-            since: (!self.cut.contains(&writer.ring)).then_some(i64::MIN),
+            since: (!is_cut).then(since),
         });
         for at in 0..rows.ts.len() {
             let ts = rows.ts[at];
@@ -132,6 +140,9 @@ impl Reader {
         let Writer { pid, tid, .. } = writer;
         let ring = self.rings.entry(writer.ring).or_default();
         let lock = |kind, address| Lock { pid, address, kind };
+        if matches!(record, Record::Allocations(_)) {
+            self.counted.insert((pid, tid), ts);
+        }
         match record {
             Record::Allocations(all) => match ring.since.replace(ts) {
                 Some(_) if all == Allocations::default() => {}
@@ -151,6 +162,7 @@ impl Reader {
                     start: ts,
                     end: ts,
                     is_open: false,
+                    has_failed: false,
                     by: None,
                 });
             }
@@ -159,9 +171,13 @@ impl Reader {
                     open.by = Some((holder, open.start));
                 }
             }
-            Record::End(_) => {
-                let open = ring.open.take();
-                (self.found.waits).extend(open.map(|open| Wait { end: ts, ..open }));
+            Record::End(error) => {
+                let ended = ring.open.take().map(|open| Wait {
+                    end: ts,
+                    has_failed: error != 0,
+                    ..open
+                });
+                self.found.waits.extend(ended);
             }
             Record::Wake(kind, address) => {
                 let wakes = self.wakes.entry(lock(kind, address)).or_default();
@@ -170,12 +186,39 @@ impl Reader {
         }
     }
 
-    /// All rows have come; `last` is the time at which the recording ended, if that is known.
-    pub(super) fn finish(mut self, last: Option<i64>) -> Interposed {
+    /// When the threads with a wait that has not ended were last seen by the kernel: a thread that still
+    /// waits when its process ends comes on a CPU once more.
+    fn ends_of_open(&self, trace: &Trace) -> Result<HashMap<i32, i64>, Failed> {
+        let open = self.rings.values().filter_map(|ring| ring.open);
+        let mut ends: HashMap<i32, i64> = open.map(|open| (open.tid, open.start)).collect();
+        if ends.is_empty() {
+            return Ok(ends);
+        }
+        for batch in trace.kernel_batches()? {
+            let batch = batch?;
+            let columns = Columns::from_batch(&batch)?;
+            for (kind, (tid, ts)) in
+                (columns.rows.kind.iter()).zip(columns.tid.iter().zip(columns.rows.ts))
+            {
+                if *kind == Kind::SwitchIn as i8
+                    && let Some(end) = ends.get_mut(tid)
+                {
+                    *end = (*end).max(*ts);
+                }
+            }
+        }
+        Ok(ends)
+    }
+
+    /// All rows have come. `last` is the time at which the recording ended, if that is known, and `ends`
+    /// those at which threads were last seen.
+    pub(super) fn finish(mut self, last: Option<i64>, ends: &HashMap<i32, i64>) -> Interposed {
         let last = last.unwrap_or(self.last).max(self.last);
         let open = self.rings.values().filter_map(|ring| ring.open);
         let open = open.map(|open| Wait {
-            end: last,
+            end: (ends.get(&open.tid).copied())
+                .filter(|end| *end > open.start)
+                .unwrap_or(last),
             is_open: true,
             ..open
         });
@@ -183,7 +226,8 @@ impl Reader {
         (self.wakes.values_mut()).for_each(|wakes| wakes.sort_unstable());
         for wait in &mut self.found.waits {
             let is_woken = matches!(wait.lock.kind, WaitKind::Condition | WaitKind::Semaphore);
-            if !is_woken || wait.is_open {
+            // A signal during a wait that timed out woke another thread.
+            if !is_woken || wait.is_open || wait.has_failed {
                 continue;
             }
             let wakes = self.wakes.get(&wait.lock).map_or(&[][..], Vec::as_slice);

@@ -68,7 +68,7 @@ fn allocations_belong_to_the_record_before() {
         (40, ALLOCATIONS, 0),
     ];
     pass(&mut reader, 0, &rows);
-    let found = reader.finish(None);
+    let found = reader.finish(None, &HashMap::new());
     let chunks: Vec<(i64, u16, u64)> = (found.chunks.iter())
         .map(|of| (of.start, of.calls, found.bytes(of)))
         .collect();
@@ -81,12 +81,15 @@ fn allocations_before_the_first_record_are_before_all_spans() {
     let rows = [(10, ALLOCATIONS, counted(3, 300)), (20, ALLOCATIONS, 0)];
     let mut reader = reader();
     pass(&mut reader, 0, &rows);
-    assert_eq!(reader.finish(None).chunks[0].start, i64::MIN);
+    assert_eq!(
+        reader.finish(None, &HashMap::new()).chunks[0].start,
+        i64::MIN
+    );
     // Unless there were others, which were overwritten.
     let mut reader = Reader::default();
     reader.cut.insert(0);
     pass(&mut reader, 0, &rows);
-    let found = reader.finish(None);
+    let found = reader.finish(None, &HashMap::new());
     assert_eq!((found.chunks.len(), found.unplaced.calls), (0, 3));
 }
 
@@ -100,7 +103,7 @@ fn allocations_after_lost_records_have_no_span() {
         (40, ALLOCATIONS, counted(2, 20)),
     ];
     pass(&mut reader, 0, &rows);
-    let found = reader.finish(None);
+    let found = reader.finish(None, &HashMap::new());
     let starts: Vec<i64> = found.chunks.iter().map(|of| of.start).collect();
     assert_eq!(starts, [30]);
     assert_eq!((found.unplaced.calls, found.unplaced.bytes), (3, 300));
@@ -117,7 +120,7 @@ fn a_wait_has_the_holder_of_its_begin() {
         (35, END, 110),
     ];
     pass(&mut reader, 0, &rows);
-    let found = reader.finish(None);
+    let found = reader.finish(None, &HashMap::new());
     assert_eq!(waits(&found), [(10, 20, Some((7, 10))), (30, 35, None)]);
 }
 
@@ -133,9 +136,14 @@ fn a_wait_without_its_end_is_open_or_unknown() {
         (50, MUTEX, 32),
     ];
     pass(&mut reader, 0, &rows);
-    let found = reader.finish(Some(90));
+    let found = reader.finish(Some(90), &HashMap::from([(100, 0)]));
     assert_eq!(waits(&found), [(50, 90, None)]);
     assert!(found.waits[0].is_open);
+    // Its thread was seen for the last time at 70.
+    let mut reader = self::reader();
+    pass(&mut reader, 0, &rows);
+    let found = reader.finish(Some(90), &HashMap::from([(100, 70)]));
+    assert_eq!(waits(&found), [(50, 70, None)]);
 }
 
 #[test]
@@ -162,7 +170,7 @@ fn a_condition_was_signalled_by_the_last_thread_before_the_wait_ended() {
         ],
     );
     pass(&mut reader, 2, &[(20, SIGNAL, 64)]);
-    let found = reader.finish(None);
+    let found = reader.finish(None, &HashMap::new());
     // Nobody signalled during the second one, which timed out.
     assert_eq!(waits(&found), [(10, 30, Some((101, 25))), (50, 60, None)]);
 }
@@ -175,5 +183,8 @@ fn holders_are_not_known_where_threads_of_several_hosts_have_other_numbers() {
         0,
         &[(10, MUTEX, 64), (11, HOLDER, 7), (20, END, 0)],
     );
-    assert_eq!(waits(&reader.finish(None)), [(10, 20, None)]);
+    assert_eq!(
+        waits(&reader.finish(None, &HashMap::new())),
+        [(10, 20, None)]
+    );
 }

@@ -128,8 +128,21 @@ static void locks(void) {
     say("counted", counter);
 }
 
+static sem_t full;
+
+/* Never has to wait. */
+static void *takes_for_ever(void *nothing) {
+    for (;;) {
+        sem_wait(&full);
+        sem_post(&full);
+    }
+    return nothing;
+}
+
 static void semaphores(void) {
     sem_t slots;
+    pthread_t thread;
+    void *result;
     struct timespec soon;
     sem_init(&slots, 0, 1);
     errno = 77;
@@ -141,6 +154,12 @@ static void semaphores(void) {
     soon = in_ms(CLOCK_MONOTONIC, 20);
     say("sem_clockwait", sem_clockwait(&slots, CLOCK_MONOTONIC, &soon));
     say("its errno", errno);
+    sem_init(&full, 0, 1000);
+    pthread_create(&thread, NULL, takes_for_ever, NULL);
+    usleep(20000);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    say("cancelled although it need not wait", result == PTHREAD_CANCELED);
     say("sem_post", sem_post(&slots));
     say("sem_trywait", sem_trywait(&slots));
 }

@@ -4,15 +4,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock};
+use rustix::fs::{CWD, RenameFlags};
 use undertick_format::TraceError;
-use undertick_format::files::RAW_FILE;
 
-use crate::accounts;
-use crate::finalize::remove_empty;
+use crate::finalize::remove_files;
 use crate::trace_dir::TraceDir;
 
-/// The directory, beside the place that the snapshot will have, under a hidden name.
+/// The directory, beside the place that the snapshot will have, under a hidden name. It is locked as long
+/// as a process makes it.
 pub(super) struct Unfinished {
     pub(super) dir: TraceDir,
     path: PathBuf,
@@ -29,20 +28,19 @@ impl Unfinished {
         }
         let name = out.file_name().unwrap_or_default().to_string_lossy();
         let path = out.with_file_name(format!(".{name}.unfinished"));
-        if let Ok(left) = TraceDir::open(&path) {
-            let raw = left.read(RAW_FILE);
-            let is_free = |raw| flock(&raw, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if raw.is_ok_and(is_free) {
-                let left = Self { dir: left, path };
-                left.remove();
-                return Self::at(left.path);
-            }
+        if let Ok(dir) = TraceDir::open_itself(&path)
+            && dir.lock()
+        {
+            let left = Self { dir, path };
+            left.remove();
+            return Self::at(left.path.clone());
         }
         Self::at(path)
     }
 
     fn at(path: PathBuf) -> Result<Self, TraceError> {
         let dir = TraceDir::make(&path)?;
+        dir.lock();
         Ok(Self { dir, path })
     }
 
@@ -68,8 +66,8 @@ impl Unfinished {
 
     /// Removes it.
     pub(super) fn remove(&self) {
-        accounts::remove(&self.dir);
-        remove_empty(&self.path);
+        remove_files(&self.dir);
+        let _ = std::fs::remove_dir(&self.path);
     }
 }
 

@@ -78,7 +78,7 @@ impl Recorded {
         let out: Vec<_> = (self.between(tid, event).into_iter())
             .filter(|row| row.kind == Kind::SwitchOut as i8)
             .collect();
-        let waits = out.iter().filter(|row| row.payload == 0).count();
+        let waits = out.iter().filter(|row| row.payload != 1).count();
         (out.len() as i64, waits as i64)
     }
 }

@@ -33,7 +33,7 @@ fn a_wait_is_said_in_a_sentence() {
     );
     assert_eq!(
         text(&wait(LockKind::RwLockToRead, None, &[])),
-        "waited 3.10 ms for lock (to read) 0x40"
+        "waited 3.10 ms for rwlock (read) 0x40"
     );
 }
 
