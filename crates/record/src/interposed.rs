@@ -8,6 +8,7 @@ use undertick_format::manifest::{Manifest, Name};
 use undertick_functions::before;
 pub use undertick_interpose::Library;
 
+use crate::functions::{Functions, Recorded};
 use crate::preload::Preloads;
 use crate::session::Session;
 use crate::trace_dir::TraceDir;
@@ -37,17 +38,21 @@ pub fn names(libraries: &[Library]) -> Vec<Name> {
     }
 }
 
+/// Writes the libraries that the program preloads, for these functions too.
 pub(crate) fn preload(
-    libraries: &[Library],
-    preloads: &mut Preloads,
+    (functions, libraries): (Option<&Functions>, &[Library]),
     session: &Session,
     trace: &TraceDir,
-) -> Result<(), TraceError> {
+) -> Result<(Preloads, Option<Recorded>), TraceError> {
+    let others = [session.dir(), trace.path()];
+    let mut preloads = Preloads::default();
+    let functions = functions
+        .map(|functions| functions.start(others[0], others[1], &mut preloads))
+        .transpose()?;
     for library in libraries {
-        let others = [session.dir(), trace.path()];
         preloads.add(library.file(), library.bytes(), &others)?;
     }
-    Ok(())
+    Ok((preloads, functions))
 }
 
 /// What is missing in a recording with these libraries.

@@ -155,11 +155,8 @@ impl RecordingLoop {
         let started = Instant::now();
         let mut manifest = first_manifest(request, &session);
         manifest.session_identity = Some(session_identity::bind(session.opened_dir(), trace)?);
-        let mut preloads = Preloads::default();
-        let functions = (request.functions.as_ref())
-            .map(|functions| functions.start(session.dir(), trace.path(), &mut preloads))
-            .transpose()?;
-        interposed::preload(&request.with, &mut preloads, &session, trace)?;
+        let wanted = (request.functions.as_ref(), request.with.as_slice());
+        let (preloads, functions) = interposed::preload(wanted, &session, trace)?;
         let (epochs, switches) = request.perturbation.as_ref().map(|_| channel()).unzip();
         let (kernel, description) = Watcher::start(
             (request.kernel, request.stacks),
