@@ -304,7 +304,11 @@ fn the_pieces_of_the_chapter_on_scripts() {
 
 #[test]
 fn the_commands_of_services() {
-    for file in ["undertick.service", "kubernetes.yml"] {
+    for file in [
+        "undertick.service",
+        "kubernetes.yml",
+        "kubernetes-sidecar.yml",
+    ] {
         let path = root().join("docs/service").join(file);
         let text = std::fs::read_to_string(&path).unwrap();
         let without_comments = text
@@ -319,7 +323,11 @@ fn the_commands_of_services() {
         let trace = joined[from..].find(".ut").expect("its trace") + ".ut".len();
         let server = joined[from..].find("-- /usr/bin/my-server");
         let to = server.map_or(trace, |at| at + "-- /usr/bin/my-server".len());
-        let numbers = [("$(date +%s)", "1"), ("$(date +%%s)", "1")];
+        let numbers = [
+            ("$(date +%s)", "1"),
+            ("$(date +%%s)", "1"),
+            ("\"$pid\"", "1"),
+        ];
         let mut command = joined[from..][..to].to_owned();
         for (shell, number) in numbers {
             command = command.replace(shell, number);

@@ -387,3 +387,61 @@ fn the_cost_of_recording_is_kept() {
     recorded(&in_home, &[]);
     assert!(dir.path().join(".cache/undertick").is_dir());
 }
+
+/// A second container of the same pod: its files are others, but for `/dev/shm`, and its processes have the
+/// same numbers.
+#[test]
+fn a_recorder_beside_the_programs_container_attaches_through_shared_memory() {
+    const PACED: &str = "#include \"undertick.h\"\n#include <unistd.h>\nint main(void) {\n    for (uint32_t i = 0; \
+        i < 20000; i++) { ut_begin(1); usleep(100); ut_end(1); }\n    return 0;\n}\n";
+    if !is_root() {
+        return;
+    }
+    let dir = open_to_all();
+    let [shared, other] = ["shared", "other"].map(|name| dir.path().join(name));
+    for place in [&shared, &other] {
+        fs::create_dir(place).unwrap();
+        fs::set_permissions(place, fs::Permissions::from_mode(0o1777)).unwrap();
+    }
+    let program = compile(dir.path(), "paced", PACED, &[]);
+    let in_container = |shm: &Path, words: &[&str]| {
+        let script = "mount --bind \"$1\" /dev/shm && shift && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, "sh"]);
+        command.arg(shm).args(words);
+        command
+    };
+    let copy = dir.path().join("undertick");
+    copy_program(Path::new(UNDERTICK), &copy);
+    let record = |shm: &Path, trace: &Path, pid: u32| {
+        let pid = pid.to_string();
+        let trace = trace.to_str().unwrap();
+        let words = [
+            copy.to_str().unwrap(),
+            "record",
+            "--no-calibration",
+            "--kernel",
+            "off",
+            "--for",
+            "300ms",
+            "-o",
+            trace,
+            "--pid",
+            &pid,
+        ];
+        in_container(shm, &words).output().unwrap()
+    };
+    let mut child = in_container(&shared, &[program.to_str().unwrap()])
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let (here, there) = (dir.path().join("here.ut"), dir.path().join("there.ut"));
+    let alone = record(&other, &there, child.id());
+    let beside = record(&shared, &here, child.id());
+    let _ = child.kill();
+    let _ = child.wait();
+    refused(&alone, 2, &["sees other files", "process namespace"]);
+    assert!(beside.status.success(), "{}", said(&beside).1);
+    let (events, lost, _) = manifest(&here);
+    assert!(events > 200 && lost == 0, "{events} {lost}");
+}

@@ -22,7 +22,7 @@ use crate::kernel::Target;
 use crate::record::watch_signals;
 use crate::recording_loop::RecordingLoop;
 use crate::request::{RecordingProgress, Request, Watch};
-use crate::session::Session;
+use crate::session::{self, Session};
 
 /// Which program to record, and until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Attach {
 /// # Errors
 /// Why it cannot, and what to do.
 pub fn check(pid: i32) -> Result<(), TraceError> {
-    Program::find(pid).map(|_| ())
+    Program::find(pid, &session::parent_of(None)).map(|_| ())
 }
 
 /// Records a running program, and leaves it as it was. The request's command is replaced by the
@@ -72,7 +72,8 @@ pub fn attach_watched(
                 .to_owned(),
         ));
     }
-    let (program, attach_pages) = Program::find(to.pid)?;
+    let place = session::parent_of(request.settings.parent.as_deref());
+    let (program, attach_pages) = Program::find(to.pid, &place)?;
     request.command = program.command.iter().map(Into::into).collect();
     let (user, group) = program.owner;
     crate::record::allow_many_files();

@@ -44,12 +44,13 @@ pub(crate) struct AttachPage {
 unsafe impl Send for AttachPage {}
 
 impl Program {
-    /// Finds a program and takes its attach pages.
+    /// Finds a program and takes its attach pages. `place` is the directory in which its session lies, or
+    /// will lie.
     ///
     /// # Errors
     /// There is no such program, it is not ours, is not linked with the recorder, is in a session
-    /// already, or sees other files than we do.
-    pub(crate) fn find(pid: i32) -> Result<(Self, Vec<AttachPage>), TraceError> {
+    /// already, or does not see that directory as we do.
+    pub(crate) fn find(pid: i32, place: &Path) -> Result<(Self, Vec<AttachPage>), TraceError> {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let gone = || {
             TraceError::Usage(format!(
@@ -68,7 +69,7 @@ impl Program {
         )?;
         let about = fs::metadata(&proc).map_err(|_| gone())?;
         let files = attach_page_files(pid, &proc)?;
-        same_place(pid, &proc)?;
+        same_place(pid, &proc, place)?;
         let attach_pages = (files.into_iter())
             .filter_map(|file| AttachPage::open(pid, file).transpose())
             .collect::<Result<Vec<_>, _>>()?;
@@ -187,16 +188,33 @@ fn no_attach_page(pid: i32, proc: &Path, maps: &str, closed: Option<io::Error>) 
     })
 }
 
-/// Checks that the session's files have the same name for the program and for us.
-fn same_place(pid: i32, proc: &Path) -> Result<(), TraceError> {
-    let mount = |proc: &Path| fs::read_link(proc.join("ns/mnt")).ok();
-    let root = fs::read_link(proc.join("root")).ok();
-    let ours = fs::read_link("/proc/self/root").ok();
-    if mount(proc) == mount(Path::new("/proc/self")) && root == ours {
+/// Checks that the session's files have the same name for the program and for us: it sees the files that
+/// we see, or has at least that directory at the same path, as a container that shares it. Its processes
+/// must have the same numbers.
+fn same_place(pid: i32, proc: &Path, place: &Path) -> Result<(), TraceError> {
+    let ours = Path::new("/proc/self");
+    let is_same = |name: &str| {
+        let link = |proc: &Path| fs::read_link(proc.join(name)).ok();
+        link(proc) == link(ours)
+    };
+    let identity = |path: &Path| {
+        let about = fs::metadata(path).ok()?;
+        Some((about.dev(), about.ino()))
+    };
+    let place = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
+    let theirs = proc
+        .join("root")
+        .join(place.strip_prefix("/").unwrap_or(&place));
+    let shares = || {
+        is_same("ns/pid") && identity(&place).is_some_and(|ours| identity(&theirs) == Some(ours))
+    };
+    if (is_same("ns/mnt") && is_same("root")) || shares() {
         return Ok(());
     }
     Err(TraceError::Usage(format!(
-        "--pid {pid}: it sees other files than this shell (a container, or chroot); run undertick in there"
+        "--pid {pid}: it sees other files than this shell (a container, or chroot); run undertick in there, or in a \
+         container that shares its process namespace and {}",
+        place.display()
     )))
 }
 

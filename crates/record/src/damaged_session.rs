@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::names::Names;
 use undertick_ring::layout::control;
 
 use crate::attach_page::AttachPage;
 use crate::control_page::{ControlPage, open_control};
+use crate::names::Names;
 use crate::pool_map::PoolMap;
 use crate::session_dir::SessionDir;
 

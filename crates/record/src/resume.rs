@@ -235,7 +235,8 @@ pub(crate) fn alive(program: &Program) -> Option<OwnedFd> {
 
 /// The attach pages of a program that lead to a session.
 pub(crate) fn attach_pages_to(dir: &Path, pid: i32) -> Result<Vec<AttachPage>, TraceError> {
-    let (_, attach_pages) = attach_page::Program::find(pid)?;
+    let place = dir.parent().unwrap_or(dir);
+    let (_, attach_pages) = attach_page::Program::find(pid, place)?;
     Ok((attach_pages.into_iter())
         .filter_map(|mut attach_page| attach_page.reenter(dir).then_some(attach_page))
         .collect())

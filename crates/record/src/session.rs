@@ -12,7 +12,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::names::Names;
 pub use settings::{DEFAULT_RING_BYTES, Settings};
 use undertick_clock::ClockId;
 use undertick_format::TraceError;
@@ -21,6 +20,7 @@ use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
 use crate::attach_page::AttachPage;
 use crate::control_page::ControlPage;
+use crate::names::Names;
 use crate::pool::Pool;
 use crate::pool_map::PoolMap;
 use crate::sampled;
@@ -28,6 +28,7 @@ pub use crate::session_dir::SessionDir;
 pub use crate::session_identity::of_recording;
 use crate::session_lock::SessionLock;
 
+pub(crate) use place::parent_of;
 use place::{budget, make_pool, place, waited_for};
 pub(crate) use reopen::Files;
 

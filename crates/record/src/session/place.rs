@@ -57,15 +57,28 @@ pub(super) fn waited_for(
     Ok(Some(lock))
 }
 
+/// The directory in which sessions are made, if it is not this one.
+fn asked_for(parent: Option<&Path>) -> Option<PathBuf> {
+    let by_variable = || std::env::var_os("UNDERTICK_DIR").map(PathBuf::from);
+    parent.map(Path::to_owned).or_else(by_variable)
+}
+
+/// The directory in which a session will be made; `parent` is what its settings say.
+pub(crate) fn parent_of(parent: Option<&Path>) -> PathBuf {
+    asked_for(parent).unwrap_or_else(|| {
+        let shm = PathBuf::from("/dev/shm");
+        match free_bytes(&shm) {
+            Ok(free) if free >= 16 * LEAST_BYTES => shm,
+            _ => std::env::temp_dir(),
+        }
+    })
+}
+
 pub(super) fn place(
     settings: &Settings,
     warnings: &mut Vec<String>,
 ) -> Result<(PathBuf, u64), TraceError> {
-    let asked = settings
-        .parent
-        .clone()
-        .or_else(|| std::env::var_os("UNDERTICK_DIR").map(PathBuf::from));
-    if let Some(parent) = asked {
+    if let Some(parent) = asked_for(settings.parent.as_deref()) {
         let free = free_bytes(&parent)?;
         return Ok((parent, free));
     }
