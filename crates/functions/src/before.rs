@@ -108,12 +108,11 @@ fn is_glibcs(module: &Module) -> bool {
 
 /// Why nothing can ever be recorded of a file; `None` if something can.
 fn impossible(path: &Path, module: &Module) -> Option<String> {
-    if module.instrumented == Instrumented::OwnHooks {
-        return Some(
-            "has an own __cyg_profile_func_enter, which gets the calls; take that out".into(),
-        );
-    }
-    no_preload(path, module, &format!(", or with {}", crate::SOURCE_FILE))
+    let own_hooks = || {
+        let why = "has an own __cyg_profile_func_enter, which gets the calls; take that out";
+        (module.instrumented == Instrumented::OwnHooks).then(|| why.to_owned())
+    };
+    no_preload(path, module, &format!(", or with {}", crate::SOURCE_FILE)).or_else(own_hooks)
 }
 
 /// Why a program cannot preload a library, and has not got it; `else_link` is another mend.

@@ -65,10 +65,10 @@ fn price(scratch: &Scratch) -> Result<(), String> {
     Ok(())
 }
 
-/// CPU time of a command, s, and what it printed.
-fn timed(words: &[&str], of: &str, cpu_time: &str) -> Result<(f64, String), String> {
-    let printed = output(command(&[&[cpu_time, of], words].concat()))?;
-    Ok((super::programs::seconds(of)?, printed))
+/// CPU time of a program, s, that these words start.
+fn cpu_s(words: &[&str], program: &[&str], of: &str, cpu_time: &str) -> Result<f64, String> {
+    output(command(&[words, &[cpu_time, of], program].concat()))?;
+    super::programs::seconds(of)
 }
 
 fn beside_heaptrack(scratch: &Scratch) -> Result<(), String> {
@@ -77,23 +77,41 @@ fn beside_heaptrack(scratch: &Scratch) -> Result<(), String> {
         return Ok(());
     }
     let cpu_time = compile(scratch, "cpu_time")?;
-    let (trace, data, of) = (
-        scratch.path("sqlite.ut"),
-        scratch.path("heaptrack"),
-        scratch.path("seconds"),
-    );
+    let [trace, data, of] = ["sqlite.ut", "heaptrack", "seconds"].map(|name| scratch.path(name));
     let program = ["sqlite3", ":memory:", QUERY];
     let undertick = super::undertick();
-    let quiet = ["--no-calibration", "--kernel", "off", "--with", "malloc"];
+    let recorder = [
+        &undertick,
+        "record",
+        "--no-calibration",
+        "--kernel",
+        "off",
+        "-o",
+        &trace,
+    ];
     let (mut alone, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..PAIRS {
-        alone.push(timed(&program, &of, &cpu_time)?.0);
-        let _ = std::fs::remove_dir_all(&trace);
-        let recorder = [&[undertick.as_str(), "record", "-o", &trace], &quiet[..]].concat();
-        ours.push(timed(&[&recorder[..], &["--"], &program].concat(), &of, &cpu_time)?.0);
-        let tracker = ["heaptrack", "-o", &data];
-        theirs.push(timed(&[&tracker[..], &program].concat(), &of, &cpu_time)?.0);
+    for pair in 0..PAIRS {
+        for half in 0..2 {
+            let _ = std::fs::remove_dir_all(&trace);
+            match (pair + half) % 2 {
+                0 => {
+                    let words = [&recorder[..], &["--"]].concat();
+                    alone.push(cpu_s(&words, &program, &of, &cpu_time)?);
+                }
+                _ => {
+                    let words = [&recorder[..], &["--with", "malloc", "--"]].concat();
+                    ours.push(cpu_s(&words, &program, &of, &cpu_time)?);
+                }
+            }
+        }
+        // Its own preloaded library counts the program alone.
+        let tracker = [&["heaptrack", "-o", &data], &program[..]].concat();
+        theirs.push(cpu_s(&[], &tracker, &of, &cpu_time)?);
     }
+    let _ = std::fs::remove_dir_all(&trace);
+    output(command(
+        &[&recorder[..], &["--with", "malloc", "--"], &program].concat(),
+    ))?;
     let words = [undertick.as_str(), "allocations", &trace, "--json"];
     let document: serde_json::Value = serde_json::from_str(&output(command(&words))?)
         .map_err(|e| format!("undertick allocations: {e}"))?;
@@ -110,11 +128,20 @@ fn beside_heaptrack(scratch: &Scratch) -> Result<(), String> {
         .find_map(|line| line.strip_prefix("calls to allocation functions: "))
         .and_then(|rest| rest.split_whitespace().next())
         .unwrap_or("?");
+    let ratios: Vec<f64> = ours
+        .iter()
+        .zip(&alone)
+        .map(|(ours, alone)| ours / alone)
+        .collect();
+    let (lo, hi) = median_interval(&ratios);
+    let calls = counted.as_f64().ok_or("no count of allocations")?;
     println!(
         "sqlite3: {counted} allocations, by heaptrack {theirs_counted} (its library makes one itself, the pool of \
-         libstdc++); CPU time {:.3} s, recorder and program with --with malloc {:.3} s, with heaptrack {:.3} s",
+         libstdc++). CPU time of the program {:.3} s, with --with malloc {:.3} of it [{lo:.3}, {hi:.3}], which is \
+         {:.1} ns an allocation and its free; with heaptrack {:.3} s",
         median(&alone),
-        median(&ours),
+        median(&ratios),
+        (median(&ours) - median(&alone)) / calls * 1e9,
         median(&theirs)
     );
     Ok(())
