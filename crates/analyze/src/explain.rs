@@ -76,7 +76,7 @@ pub fn explain(
     let wanted = Wanted::in_report(report, &paths, slowest.max(1));
     let (mut running, mut switches) = (Running::default(), Switches::default());
     let sampling = kernel.and_then(|kernel| kernel.stacks.as_ref());
-    let mut samples = sampling.map(|_| Samples::new(ns));
+    let mut samples = sampling.map(|_| Samples::new(&manifest.clock));
     let groups = trace.groups()?;
     let found = watch(
         trace,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use undertick_document::explanation::CallStack;
+use undertick_format::manifest::Clock;
 use undertick_format::schema::{Kind, Sampled};
 use undertick_format::stacks::StackTable;
 
@@ -128,15 +129,17 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    pub(crate) fn new(ns_per_tick: f64) -> Self {
+    /// No samples yet of a trace with this clock. Its last anchor is the end of the recording: a thread
+    /// that waits then has done so until then.
+    pub(crate) fn new(clock: &Clock) -> Self {
         Self {
             all: Vec::new(),
             left: HashMap::new(),
             off: HashMap::new(),
-            last: i64::MIN,
+            last: (clock.anchors.last()).map_or(i64::MIN, |anchor| anchor.ticks),
             waited: 0,
             known: 0,
-            ns_per_tick,
+            ns_per_tick: clock.ns_per_tick(),
         }
     }
 
@@ -196,7 +199,7 @@ impl Samples {
         }
     }
 
-    /// All rows have come: threads that wait do so until the last one. Returns the samples by thread.
+    /// All rows have come: threads that wait do so until the end. Returns the samples by thread.
     pub(crate) fn settle(&mut self) -> Arc<ByThread> {
         // Without a sample it may be a thread that has ended.
         for tid in self.left.keys().copied().collect::<Vec<i32>>() {

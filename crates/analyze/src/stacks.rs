@@ -61,7 +61,7 @@ pub fn add_stacks(
             return Ok(());
         }
     };
-    let mut samples = Samples::new(trace.manifest.clock.ns_per_tick());
+    let mut samples = Samples::new(&trace.manifest.clock);
     let with_rows = with_kernel_rows(trace, options, &mut |rows| samples.take(rows))?;
     let Some(analysis) = with_rows else {
         let why = "these options need the trace read twice; leave out --cull and --compensate";

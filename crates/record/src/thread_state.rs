@@ -7,6 +7,9 @@ use undertick_format::manifest::ThreadState;
 /// Longest text that is read of a file in `/proc`, and longest name that is kept of it, bytes.
 const MOST_TEXT: usize = 4096;
 const MOST_NAME: usize = 64;
+/// Most threads that are looked at, and that are named, to find those on a CPU.
+const MOST_THREADS: usize = 4096;
+const MOST_OTHERS: usize = 4;
 
 /// The state of a thread now; `None` if there is no such thread, or not in our namespace.
 pub(crate) fn of_thread(pid: i32, tid: i32) -> Option<ThreadState> {
@@ -26,7 +29,34 @@ pub(crate) fn of_thread(pid: i32, tid: i32) -> Option<ThreadState> {
         on_cpu_ns: times.next().flatten(),
         run_queue_ns: times.next().flatten(),
         cpu,
+        others_on_cpu: match (state, cpu) {
+            ('R', Some(cpu)) => ready_on(cpu, tid),
+            _ => Vec::new(),
+        },
     })
+}
+
+/// Threads that run or are ready on a CPU, without that one and the one that looks: names and numbers.
+fn ready_on(cpu: i32, without: i32) -> Vec<String> {
+    let numbers = |dir: &str| {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+    };
+    let threads = numbers("/proc").flat_map(|pid| {
+        let tasks = format!("/proc/{pid}/task");
+        numbers(&tasks)
+            .map(move |tid| (pid, tid))
+            .collect::<Vec<_>>()
+    });
+    let this = rustix::thread::gettid().as_raw_nonzero().get();
+    let ready = threads.take(MOST_THREADS).filter_map(|(pid, tid)| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+        let is_other = tid != without && tid != this;
+        let is_it = is_other && state_and_cpu(&stat) == Some(('R', Some(cpu)));
+        let name = stat.split_once('(')?.1.rsplit_once(')')?.0;
+        is_it.then(|| format!("{name} ({tid})"))
+    });
+    ready.take(MOST_OTHERS).collect()
 }
 
 /// The letter of a thread's state, and the CPU on which it ran last.
@@ -85,6 +115,41 @@ mod tests {
         assert_eq!(system_call("202 0x1 0x2 0x3\n"), Some(202));
         assert_eq!(system_call("running"), None);
         assert_eq!(system_call("-1 0x7ffd 0x7fe0"), None);
+    }
+
+    #[test]
+    fn the_threads_that_share_a_cpu() {
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, told) = std::sync::mpsc::channel();
+        let of_thread = Arc::clone(&stop);
+        // Both on one CPU; a new thread inherits that.
+        std::thread::spawn(move || {
+            let mut one = rustix::thread::CpuSet::new();
+            one.set(rustix::thread::sched_getcpu());
+            rustix::thread::sched_setaffinity(None, &one).unwrap();
+            let own = rustix::thread::gettid().as_raw_nonzero().get();
+            let spinning = std::thread::spawn(move || {
+                tell.send(rustix::thread::gettid().as_raw_nonzero().get())
+                    .unwrap();
+                while !of_thread.load(Ordering::Relaxed) {}
+            });
+            let tid = told.recv().unwrap();
+            let name = format!("({tid})");
+            let found = (0..1000).any(|_| {
+                let state = super::of_thread(std::process::id() as i32, own).unwrap();
+                state
+                    .others_on_cpu
+                    .iter()
+                    .any(|other| other.ends_with(&name))
+            });
+            stop.store(true, Ordering::Relaxed);
+            spinning.join().unwrap();
+            assert!(found);
+        })
+        .join()
+        .unwrap();
     }
 
     /// This thread runs; one that waits for a message sleeps.

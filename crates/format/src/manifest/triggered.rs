@@ -42,6 +42,10 @@ pub struct ThreadState {
     pub run_queue_ns: Option<u64>,
     /// The CPU on which it ran last.
     pub cpu: Option<i32>,
+    /// Other threads that ran or were ready on that CPU, where it was one: names and numbers, at most
+    /// four.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others_on_cpu: Vec<String>,
 }
 
 /// The rules of a recording, and what is kept by them.

@@ -50,10 +50,17 @@ pub(super) fn reason(hit: &Hit, rule: &Rule, session: &Path) -> manifest::Trigge
 }
 
 fn says(state: &manifest::ThreadState) -> String {
-    match &state.waits_in {
+    let mut text = match &state.waits_in {
         Some(function) => format!("{} in {function}", state.state),
         None => state.state.clone(),
+    };
+    if let (Some(cpu), false) = (state.cpu, state.others_on_cpu.is_empty()) {
+        text += &format!(
+            " or ready on CPU {cpu}, beside {}",
+            state.others_on_cpu.join(", ")
+        );
     }
+    text
 }
 
 /// A time in words, with three digits.
