@@ -222,6 +222,7 @@ test_("keys go from bin to bin and select", async () => {
   const { histogram } = embedded(file, "report").intervals[0];
   const most = histogram.counts.indexOf(Math.max(...histogram.counts));
   await on(file, {}, async (page) => {
+    await page.locator("[data-chart='0']").scrollIntoViewIfNeeded();
     const chart = page.locator("[data-chart='0'] .uplot");
     await chart.focus();
     const said = () => page.locator("[data-chart='0'] output").textContent();
@@ -262,6 +263,7 @@ test_("scales switch between logarithmic and linear, and outlines come", async (
 
 test_("modes are marked where there are several", async () => {
   await on(invented("modes.html"), {}, async (page) => {
+    await page.locator("[data-chart='0']").scrollIntoViewIfNeeded();
     const chart = page.locator("[data-chart='0'] .uplot");
     const label = await chart.getAttribute("aria-label");
     for (const mode of embedded(invented("modes.html"), "report").intervals[0].modes) {
