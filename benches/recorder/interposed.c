@@ -1,4 +1,4 @@
-/* Price of malloc and free, and of a mutex that is free, in spans with so many of them; prints ns of each
+/* Price of malloc and free, and of a mutex that is free, in spans around 1, 10 or 1000 of them; prints ns of each
  * operation: the shortest of many rounds. */
 #include <pthread.h>
 #include <stdio.h>

@@ -132,6 +132,17 @@ pub(crate) enum Around {
     Nothing,
 }
 
+impl Around {
+    /// The path, if it is in the report, and the names of the spans that were still open, if it is not.
+    pub(crate) fn into_parts(self) -> (Option<u32>, Vec<String>) {
+        match self {
+            Self::Path(path) => (Some(path), Vec::new()),
+            Self::StillOpen(names) => (None, names),
+            Self::Nothing => (None, Vec::new()),
+        }
+    }
+}
+
 /// The paths of a report by their names.
 pub(crate) struct Paths {
     places: HashMap<Vec<String>, u32>,

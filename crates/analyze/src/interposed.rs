@@ -163,8 +163,7 @@ pub fn add_interposed(
     report: &mut Report,
     progress: &mut dyn FnMut(f64),
 ) -> Result<(), Failed> {
-    let with = &trace.manifest.recorder.with;
-    if with.is_empty() {
+    if trace.manifest.recorder.with.is_empty() {
         return Ok(());
     }
     if options.table.is_some() {
@@ -178,10 +177,10 @@ pub fn add_interposed(
         return Ok(());
     };
     let manifest = &trace.manifest;
-    if with.iter().any(|name| name == "locks") {
+    if manifest.is_with("locks") {
         report.locks = Some(document::locks(&found, &spans, manifest));
     }
-    if with.iter().any(|name| name == "malloc") {
+    if manifest.is_with("malloc") {
         report.allocations = Some(document::allocations(&found, &spans, manifest));
     }
     Ok(())
@@ -206,7 +205,7 @@ impl CallWaits {
         progress: &mut dyn FnMut(f64),
     ) -> Result<Option<Self>, Failed> {
         let manifest = &trace.manifest;
-        if !manifest.recorder.with.iter().any(|name| name == "locks") {
+        if !manifest.is_with("locks") {
             return Ok(None);
         }
         let mut found = reader::read(trace)?;

@@ -128,11 +128,7 @@ fn of_path(
     table: &StackTable,
     ns_per_tick: f64,
 ) -> PathStacks {
-    let (path, still_open) = match around {
-        Around::Path(path) => (Some(path), Vec::new()),
-        Around::StillOpen(names) => (None, names),
-        Around::Nothing => (None, Vec::new()),
-    };
+    let (path, still_open) = around.into_parts();
     let mut found = PathStacks {
         path,
         still_open,

@@ -83,8 +83,7 @@ fn print(
 /// The report of the trace, with what that library recorded.
 fn found(of: &TraceArguments, library: &str, progress: &mut Progress) -> Result<Report, Failure> {
     let trace = Trace::open(&of.trace)?;
-    let with = &trace.manifest.recorder.with;
-    if !with.iter().any(|name| name == library) {
+    if !trace.manifest.is_with(library) {
         return Err(Failure::usage(format!(
             "{}: recorded without --with {library}; record it again with that option",
             of.trace.display()

@@ -168,22 +168,12 @@ impl Allocations {
     /// The allocations in a path and in the spans inside it.
     #[must_use]
     pub fn inside(&self, report: &Report, path: usize) -> PathAllocations {
-        let names: Vec<&str> = report.path_names(path).collect();
-        let is_inside = |of: &PathAllocations| match of.path {
-            None => {
-                let first = of.still_open.iter().take(names.len());
-                !of.still_open.is_empty() && first.eq(names.iter().copied())
-            }
-            Some(of) => {
-                let outer = |&at: &u32| report.paths.get(at as usize)?.parent.filter(|up| *up < at);
-                std::iter::successors(Some(of), outer).any(|at| at as usize == path)
-            }
-        };
         let mut sum = PathAllocations {
             path: Some(path as u32),
             ..PathAllocations::default()
         };
-        for of in self.paths.iter().filter(|of| is_inside(of)) {
+        let is_inside = |of: &&PathAllocations| report.is_inside((of.path, &of.still_open), path);
+        for of in self.paths.iter().filter(is_inside) {
             sum.calls = sum.calls.saturating_add(of.calls);
             sum.bytes = sum.bytes.saturating_add(of.bytes);
             sum.frees = sum.frees.saturating_add(of.frees);

@@ -104,6 +104,25 @@ impl Report {
         (places.into_iter()).map(|at| self.paths[at].name.as_str())
     }
 
+    /// Whether what belongs to a path, or to spans of these names that were still open, lies in another
+    /// path or is that path's.
+    #[must_use]
+    pub fn is_inside(&self, (path, still_open): (Option<u32>, &[String]), outer: usize) -> bool {
+        match path {
+            None => {
+                let first = still_open.iter().take(self.path_names(outer).count());
+                !still_open.is_empty() && first.eq(self.path_names(outer))
+            }
+            Some(path) => {
+                let around = |&at: &u32| {
+                    let outer = self.paths.get(at as usize)?.parent;
+                    outer.filter(|up| *up < at)
+                };
+                std::iter::successors(Some(path), around).any(|at| at as usize == outer)
+            }
+        }
+    }
+
     /// The names of a path, the role's first if there are roles, with `/` between them.
     #[must_use]
     pub fn path_name(&self, at: usize) -> String {

@@ -108,17 +108,9 @@ impl Stacks {
     /// spans.
     #[must_use]
     pub fn inside(&self, report: &Report, path: Option<usize>) -> PathStacks {
-        let names: Vec<&str> = path.map_or(Vec::new(), |path| report.path_names(path).collect());
-        let is_inside = |of: &PathStacks| match (path, of.path) {
-            (None, other) => other.is_none() && of.still_open.is_empty(),
-            (Some(_), None) => {
-                let first = of.still_open.iter().take(names.len());
-                !of.still_open.is_empty() && first.eq(names.iter().copied())
-            }
-            (Some(path), Some(of)) => {
-                let outer = |&at: &u32| report.paths.get(at as usize)?.parent.filter(|up| *up < at);
-                std::iter::successors(Some(of), outer).any(|at| at as usize == path)
-            }
+        let is_inside = |of: &PathStacks| match path {
+            None => of.path.is_none() && of.still_open.is_empty(),
+            Some(path) => report.is_inside((of.path, &of.still_open), path),
         };
         let mut merged = PathStacks {
             path: path.map(|at| at as u32),

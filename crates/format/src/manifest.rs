@@ -120,6 +120,12 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Manifest {
+    /// Whether the program preloaded that library.
+    #[must_use]
+    pub fn is_with(&self, library: &str) -> bool {
+        self.recorder.with.iter().any(|name| name == library)
+    }
+
     /// Numbers of the rings that preloaded libraries wrote.
     #[must_use]
     pub fn interposed_rings(&self) -> HashSet<i32> {

@@ -29,12 +29,6 @@ impl Library {
         }
     }
 
-    /// The library of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|library| library.name() == name)
-    }
-
     /// Name of its file.
     #[must_use]
     pub const fn file(self) -> &'static str {

@@ -57,10 +57,9 @@ pub(crate) fn preload(
 
 /// What is missing in a recording with these libraries.
 pub(crate) fn missing(manifest: &Manifest) -> Option<String> {
-    let with = &manifest.recorder.with;
     let has_some = manifest.rings.iter().any(|ring| ring.interposed);
     // A program may never wait for a lock.
-    (with.iter().any(|name| name == Library::Malloc.name()) && !has_some).then(|| {
+    (manifest.is_with(Library::Malloc.name()) && !has_some).then(|| {
         "--with malloc: no allocation was recorded: does the loader of this program heed LD_PRELOAD, and \
          does the program allocate through the C library?"
             .to_owned()

@@ -68,7 +68,7 @@ pub(crate) fn wait_text(wait: &CallWait) -> String {
 pub fn locks(report: &Report, locks: &Locks, path: Option<usize>, width: usize) -> String {
     let mut text = wrap(&locks_summary(locks), width, 0) + "\n";
     let rows: Vec<&LockWaits> = (locks.rows.iter())
-        .filter(|row| is_inside(report, (row.path, &row.still_open), path))
+        .filter(|row| path.is_none_or(|path| report.is_inside((row.path, &row.still_open), path)))
         .collect();
     if let Some(path) = path {
         let waits: u64 = rows.iter().map(|row| row.n).sum();
@@ -108,7 +108,7 @@ pub fn allocations(
         let _ = writeln!(text, "{}", wrap(&line, width, 0));
     }
     let rows: Vec<&PathAllocations> = (found.paths.iter())
-        .filter(|of| is_inside(report, (of.path, &of.still_open), path))
+        .filter(|of| path.is_none_or(|path| report.is_inside((of.path, &of.still_open), path)))
         .collect();
     if rows.is_empty() {
         return text;
@@ -128,23 +128,6 @@ fn left_out(text: &mut String, rows: usize) {
             let _ = writeln!(text, "{n} more rows: see --json");
         }
     }
-}
-
-/// Whether a row's path is the asked one or inside it.
-fn is_inside(
-    report: &Report,
-    (path, still_open): (Option<u32>, &[String]),
-    asked: Option<usize>,
-) -> bool {
-    let Some(asked) = asked else {
-        return true;
-    };
-    let names: Vec<&str> = match path {
-        Some(path) => report.path_names(path as usize).collect(),
-        None => still_open.iter().map(String::as_str).collect(),
-    };
-    let asked: Vec<&str> = report.path_names(asked).collect();
-    names.starts_with(&asked)
 }
 
 pub(crate) fn locks_summary(locks: &Locks) -> String {

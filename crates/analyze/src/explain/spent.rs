@@ -117,9 +117,7 @@ impl Kernel<'_> {
         spent.own = (spent.elapsed.saturating_sub(kernel)).saturating_sub(inside);
         Some(spent)
     }
-}
 
-impl Kernel<'_> {
     /// Time of a fault at `start` until its thread blocks in the kernel, if it does so next: in the fault,
     /// without having run its program since, unless it takes too long for that.
     fn fault_until(&self, tid: i32, start: i64, following: &Piece) -> Option<i64> {

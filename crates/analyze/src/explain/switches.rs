@@ -15,7 +15,7 @@ use crate::error::Error;
 struct OfThread {
     /// When it came on a CPU.
     came: Vec<i64>,
-    /// When it left its CPU, and the thread that came there.
+    /// When it left its CPU, the thread that came there, and why it left.
     left: Vec<(i64, i32, i64)>,
     /// When it was woken, and by which thread; 0: by an interrupt.
     woken: Vec<(i64, i32)>,

@@ -64,14 +64,6 @@ pub(super) fn names(around: &Around, report: &Report) -> Vec<String> {
     }
 }
 
-fn place(around: &Around) -> (Option<u32>, Vec<String>) {
-    match around {
-        Around::Path(path) => (Some(*path), Vec::new()),
-        Around::StillOpen(names) => (None, names.clone()),
-        Around::Nothing => (None, Vec::new()),
-    }
-}
-
 /// Records of the libraries that are lost.
 fn lost(manifest: &Manifest) -> u64 {
     (manifest.rings.iter())
@@ -98,7 +90,8 @@ pub(super) fn locks(found: &Interposed, spans: &Spans, manifest: &Manifest) -> L
         locks.still_waiting += u64::from(wait.is_open);
         let key = (wait.lock, around, wait.by.map(|(tid, _)| role(tid)), by);
         let row = rows.entry(key).or_insert_with(|| {
-            let ((path, still_open), (by_path, by_still_open)) = (place(around), place(by));
+            let [(path, still_open), (by_path, by_still_open)] =
+                [around, by].map(|around| around.clone().into_parts());
             LockWaits {
                 lock: lock(wait.lock, &names),
                 path,
@@ -125,7 +118,7 @@ pub(super) fn allocations(found: &Interposed, spans: &Spans, manifest: &Manifest
     let mut rows: BTreeMap<&Around, PathAllocations> = BTreeMap::new();
     for (chunk, around) in found.chunks.iter().zip(&spans.chunks) {
         let row = rows.entry(around).or_insert_with(|| {
-            let (path, still_open) = place(around);
+            let (path, still_open) = around.clone().into_parts();
             PathAllocations {
                 path,
                 still_open,

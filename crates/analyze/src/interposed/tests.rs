@@ -167,11 +167,12 @@ fn a_condition_was_signalled_by_the_last_thread_before_the_wait_ended() {
             (25, SIGNAL, 64),
             (28, SIGNAL, 128),
             (40, SIGNAL, 64),
+            (55, SIGNAL, 64),
         ],
     );
     pass(&mut reader, 2, &[(20, SIGNAL, 64)]);
     let found = reader.finish(None, &HashMap::new());
-    // Nobody signalled during the second one, which timed out.
+    // The second one timed out: the signal during it woke another thread.
     assert_eq!(waits(&found), [(10, 30, Some((101, 25))), (50, 60, None)]);
 }
 

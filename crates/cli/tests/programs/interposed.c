@@ -1,4 +1,4 @@
-/* Waits for each kind of lock, of which it is known who holds it, and allocates a known number of times
+/* Waits for each kind of lock, whose holder is known, and allocates a known number of times
  * in each span. A thread goes on only when the other one sleeps: how busy the machine is changes nothing.
  */
 #define _GNU_SOURCE

@@ -57,48 +57,39 @@ pub(super) fn waited_for(
     Ok(Some(lock))
 }
 
-/// The directory in which sessions are made, if it is not this one.
-fn asked_for(parent: Option<&Path>) -> Option<PathBuf> {
-    let by_variable = || std::env::var_os("UNDERTICK_DIR").map(PathBuf::from);
-    parent.map(Path::to_owned).or_else(by_variable)
-}
-
 /// The directory in which a session will be made; `parent` is what its settings say.
 pub(crate) fn parent_of(parent: Option<&Path>) -> PathBuf {
-    asked_for(parent).unwrap_or_else(|| {
-        let shm = PathBuf::from("/dev/shm");
-        match free_bytes(&shm) {
-            Ok(free) if free >= 16 * LEAST_BYTES => shm,
-            _ => std::env::temp_dir(),
-        }
-    })
+    chosen(parent).0
+}
+
+/// That directory, and why it is not /dev/shm although nothing else was asked for.
+fn chosen(parent: Option<&Path>) -> (PathBuf, Option<String>) {
+    let by_variable = || std::env::var_os("UNDERTICK_DIR").map(PathBuf::from);
+    if let Some(asked) = parent.map(Path::to_owned).or_else(by_variable) {
+        return (asked, None);
+    }
+    let shm = PathBuf::from("/dev/shm");
+    let why = match free_bytes(&shm) {
+        Ok(free) if free >= 16 * LEAST_BYTES => return (shm, None),
+        Ok(free) => format!("/dev/shm has only {free} bytes free"),
+        Err(_) => "/dev/shm cannot be used".to_owned(),
+    };
+    (std::env::temp_dir(), Some(why))
 }
 
 pub(super) fn place(
     settings: &Settings,
     warnings: &mut Vec<String>,
 ) -> Result<(PathBuf, u64), TraceError> {
-    if let Some(parent) = asked_for(settings.parent.as_deref()) {
-        let free = free_bytes(&parent)?;
-        return Ok((parent, free));
-    }
-    let shm = PathBuf::from("/dev/shm");
-    match free_bytes(&shm) {
-        Ok(free) if free >= 16 * LEAST_BYTES => Ok((shm, free)),
-        other => {
-            let parent = std::env::temp_dir();
-            let why = match other {
-                Ok(free) => format!("/dev/shm has only {free} bytes free"),
-                Err(_) => "/dev/shm cannot be used".to_owned(),
-            };
-            warnings.push(format!(
-                "{why}: the rings are in {} instead, which may be slower (in a container: --shm-size)",
-                parent.display()
-            ));
-            let free = free_bytes(&parent)?;
-            Ok((parent, free))
-        }
-    }
+    let (parent, why) = chosen(settings.parent.as_deref());
+    warnings.extend(why.map(|why| {
+        format!(
+            "{why}: the rings are in {} instead, which may be slower (in a container: --shm-size)",
+            parent.display()
+        )
+    }));
+    let free = free_bytes(&parent)?;
+    Ok((parent, free))
 }
 
 pub(super) fn budget(settings: &Settings, parent: &Path, free: u64) -> Result<u64, TraceError> {
