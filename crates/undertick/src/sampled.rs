@@ -2,7 +2,6 @@
 
 mod cell;
 
-use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 use core::sync::atomic::{Ordering, compiler_fence};
 
@@ -14,7 +13,7 @@ use crate::clock;
 use crate::giving_up;
 use crate::process::{self, Session};
 use crate::session_switch;
-use crate::thread::{Job, Reading, THREAD, Thread, put_in_own, record, record_slow};
+use crate::thread::{Job, Reading, Thread, own_memory, put_in_own, record, record_slow};
 
 use cell::{Cell, NO_CELLS, cell_of, count_down, idle, low_half, near, recorded, table};
 
@@ -142,7 +141,7 @@ impl Sampling {
 /// Begins a sampled span.
 #[inline(always)]
 pub fn begin(event: u16) {
-    let thread = THREAD.with(UnsafeCell::get);
+    let thread = own_memory();
     // SAFETY: the calling thread's.
     unsafe {
         let cell = near(thread, event);
@@ -160,7 +159,7 @@ pub fn begin(event: u16) {
 /// Ends a sampled span.
 #[inline(always)]
 pub fn end(event: u16) {
-    let thread = THREAD.with(UnsafeCell::get);
+    let thread = own_memory();
     // SAFETY: the calling thread's.
     unsafe {
         let cell = near(thread, event);
@@ -176,7 +175,7 @@ pub fn end(event: u16) {
 
 /// Makes the choices of the calling thread repeatable.
 pub fn seed(seed: u64) {
-    let thread = THREAD.with(UnsafeCell::get);
+    let thread = own_memory();
     // SAFETY: the calling thread's.
     unsafe { (*thread).sampling.random = seed.max(1) };
 }

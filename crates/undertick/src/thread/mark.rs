@@ -52,7 +52,9 @@ pub(super) struct Look {
 pub(super) fn look(session: &Session, rseq: &Rseq, reading: Reading, readings: Readings) -> Look {
     let (mut flag, mut readings) = (DeschedFlag::No, readings);
     if rseq.rseq_cs.load(Ordering::Relaxed) != session.armed {
-        (flag, readings) = rearm(session, rseq, reading, readings);
+        let again;
+        (flag, again) = rearm(session, rseq, reading);
+        readings = again.unwrap_or(readings);
     }
     let cpu = match readings.cpu {
         Some(cpu) => cpu,
@@ -67,18 +69,15 @@ pub(super) fn look(session: &Session, rseq: &Rseq, reading: Reading, readings: R
 
 /// Handles a mark that is not ours any more: the kernel cleared it, or other code uses `rseq_cs`.
 /// Sets it again and reads the clock again, so that the reading lies after what the flag describes.
+///
+/// The first readings are not an argument: they would be written to the stack before each check.
 #[cold]
 #[inline(never)]
-fn rearm(
-    session: &Session,
-    rseq: &Rseq,
-    reading: Reading,
-    first: Readings,
-) -> (DeschedFlag, Readings) {
+fn rearm(session: &Session, rseq: &Rseq, reading: Reading) -> (DeschedFlag, Option<Readings>) {
     if core::ptr::eq(rseq, &raw const NO_RSEQ) {
-        return (DeschedFlag::Unknown, first);
+        return (DeschedFlag::Unknown, None);
     }
-    let (mut flag, mut readings) = (DeschedFlag::No, first);
+    let (mut flag, mut readings) = (DeschedFlag::No, None);
     for _ in 0..16 {
         match rseq.rseq_cs.load(Ordering::Relaxed) {
             seen if seen == session.armed => break,
@@ -88,7 +87,7 @@ fn rearm(
         }
         rseq.rseq_cs.store(session.armed, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        readings = read(session, reading);
+        readings = Some(read(session, reading));
         compiler_fence(Ordering::SeqCst);
     }
     (flag, readings)

@@ -1,7 +1,6 @@
 //! What the fast path does not do: the first event of a thread, a full segment, a wide event, a
 //! write that a signal handler interrupted.
 
-use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering;
 
 use undertick_ring::layout::ring;
@@ -9,7 +8,7 @@ use undertick_ring::{Kind, Record, state};
 
 use super::reading::{Reading, Readings};
 use super::record_words::{finish, put, sample};
-use super::{THREAD, Thread};
+use super::{Thread, own_memory};
 use crate::giving_up;
 use crate::process::{self, Session};
 use crate::ring_allocation::Supply;
@@ -61,7 +60,7 @@ pub(super) fn record_first(kind: Kind, event: u16, payload: u32, reading: Readin
     let Some(session) = process::session() else {
         return;
     };
-    let thread = THREAD.with(UnsafeCell::get);
+    let thread = own_memory();
     // SAFETY: as `thread::record`.
     unsafe {
         if is_on(thread, process::switch(), event) {
