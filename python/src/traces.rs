@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use tempfile::TempDir;
-use undertick_analyze::explain::explain;
 use undertick_analyze::spans::Spans;
 use undertick_analyze::{Failed, Options, Table};
+use undertick_causes::explain::explain;
 use undertick_format::files::EVENTS_FILE;
 use undertick_format::manifest::Part;
 use undertick_format::{input, read};
@@ -76,9 +76,9 @@ impl Trace {
         let trace = Arc::clone(&self.trace);
         waited(py, move || {
             let mut report = undertick_analyze::analyze(&trace, options.clone(), &mut |_| {})?;
-            undertick_analyze::add_states(&trace, &options, &mut report, &mut |_| {})?;
-            undertick_analyze::add_stacks(&trace, &options, &mut report, &mut |_| {})?;
-            undertick_analyze::add_interposed(&trace, &options, &mut report, &mut |_| {})?;
+            undertick_causes::add_states(&trace, &options, &mut report, &mut |_| {})?;
+            undertick_causes::add_stacks(&trace, &options, &mut report, &mut |_| {})?;
+            undertick_causes::add_interposed(&trace, &options, &mut report, &mut |_| {})?;
             Ok(report)
         })
         .map(Report::new)

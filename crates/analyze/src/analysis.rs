@@ -155,7 +155,7 @@ impl Analysis {
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::from_batch(batch)?;
         let mut at = 0;
-        while at < columns.len() {
+        while at < columns.n_rows() {
             if columns.mode[at] != 0 {
                 self.push_kernel(&columns, at);
                 at += 1;

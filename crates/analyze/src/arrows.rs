@@ -51,7 +51,7 @@ pub fn arrows(trace: &Trace, table: &Table) -> Result<Arrows, Failed> {
     for batch in trace.batches() {
         let batch = batch?;
         let columns = Columns::from_batch(&batch)?;
-        for at in 0..columns.len() {
+        for at in 0..columns.n_rows() {
             let Ok(event) = u16::try_from(columns.rows.event[at]) else {
                 continue;
             };

@@ -10,17 +10,17 @@ use undertick_format::schema;
 use crate::error::Error;
 
 /// Plain slices of equal length; rows of several rings.
-pub(crate) struct Columns<'a> {
-    pub(crate) rows: RowsOfRing<'a>,
-    pub(crate) ring: &'a [i32],
-    pub(crate) pid: &'a [i32],
-    pub(crate) tid: &'a [i32],
-    pub(crate) mode: &'a [i8],
-    pub(crate) host: &'a [i16],
+pub struct Columns<'a> {
+    pub rows: RowsOfRing<'a>,
+    pub ring: &'a [i32],
+    pub pid: &'a [i32],
+    pub tid: &'a [i32],
+    pub mode: &'a [i8],
+    pub host: &'a [i16],
 }
 
 impl<'a> Columns<'a> {
-    pub(crate) fn from_batch(batch: &'a RecordBatch) -> Result<Self, Error> {
+    pub fn from_batch(batch: &'a RecordBatch) -> Result<Self, Error> {
         // In the order of the columns: the error names the first wrong one.
         let ts = column::<Int64Type>(batch, schema::TS, "ts")?;
         let ring = column::<Int32Type>(batch, schema::RING, "ring")?;
@@ -43,12 +43,12 @@ impl<'a> Columns<'a> {
         })
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn n_rows(&self) -> usize {
         self.ring.len()
     }
 
     /// The writer of a row.
-    pub(crate) fn writer(&self, row: usize) -> Writer {
+    pub fn writer(&self, row: usize) -> Writer {
         Writer {
             ring: self.ring[row],
             pid: self.pid[row],
@@ -60,15 +60,15 @@ impl<'a> Columns<'a> {
 
 /// The writer of a ring.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Writer {
-    pub(crate) ring: i32,
-    pub(crate) pid: i32,
-    pub(crate) tid: i32,
-    pub(crate) host: i16,
+pub struct Writer {
+    pub ring: i32,
+    pub pid: i32,
+    pub tid: i32,
+    pub host: i16,
 }
 
 impl Writer {
-    pub(crate) fn from_block(block: BlockHeader) -> Self {
+    pub fn from_block(block: BlockHeader) -> Self {
         Self {
             ring: block.ring as i32,
             pid: block.pid,
@@ -79,7 +79,7 @@ impl Writer {
 }
 
 /// Returns only the rows in `range`.
-pub(crate) fn cut<'a>(rows: &RowsOfRing<'a>, range: std::ops::Range<usize>) -> RowsOfRing<'a> {
+pub fn cut<'a>(rows: &RowsOfRing<'a>, range: std::ops::Range<usize>) -> RowsOfRing<'a> {
     RowsOfRing {
         ts: &rows.ts[range.clone()],
         kind: &rows.kind[range.clone()],

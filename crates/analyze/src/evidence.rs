@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use undertick_format::schema::{Kind, off};
 
+pub use cause::Cause;
 use cause::{AFTER_INTERRUPT_US, Hit};
-pub(crate) use cause::{CAUSES, Cause, Timer};
-pub(crate) use pieces::Piece;
+pub(crate) use cause::{CAUSES, Timer};
+pub use pieces::Piece;
 
 /// Samples over this many times the smallest without a known cause are counted (TRAMS drops
 /// them).
@@ -30,7 +31,7 @@ pub(crate) struct SampleCauses {
     causes: u16,
     /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts for
     /// both.
-    pub(crate) ticks: [i64; CAUSES],
+    pub ticks: [i64; CAUSES],
     /// Ticks inside the sample with at least one disturbance.
     by_others: i64,
     /// Ticks inside the sample with at least one cause of any kind.
@@ -52,7 +53,7 @@ impl SampleCauses {
         too_short: false,
     };
 
-    pub(crate) fn has(&self, cause: Cause) -> bool {
+    pub fn has(&self, cause: Cause) -> bool {
         self.causes & (1 << cause as u8) != 0
     }
 
@@ -87,7 +88,7 @@ impl SampleCauses {
     }
 
     /// Ticks of the sample during which it did not run, waiting included: at most its length.
-    pub(crate) fn taken(&self) -> i64 {
+    pub fn taken(&self) -> i64 {
         self.taken
     }
 
@@ -113,7 +114,7 @@ impl SampleCauses {
     }
 
     /// Whether there is no cause.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.causes == 0
     }
 }
@@ -162,7 +163,7 @@ struct QueryCursor {
 
 /// Rows of the kernel, by thread. A copy shares the rows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Evidence {
+pub struct Evidence {
     threads: Arc<Vec<Thread>>,
     place_of: Arc<HashMap<i32, usize>>,
     /// The thread of the next samples, and the position in its hits.
@@ -180,11 +181,11 @@ pub(crate) struct Evidence {
     per_us: i64,
     settled: bool,
     /// Rows that were used.
-    pub(crate) rows: u64,
+    pub rows: u64,
     /// Records that the sources lost.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// Time that the hypervisor took from all CPUs, ns.
-    pub(crate) stolen_ns: u64,
+    pub stolen_ns: u64,
 }
 
 impl Evidence {
@@ -204,7 +205,7 @@ impl Evidence {
     }
 
     /// Takes a row of the kernel; rows come in order of time.
-    pub(crate) fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
+    pub fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
         let Some(kind) = Kind::from_code(kind) else {
             return;
         };
@@ -293,18 +294,18 @@ impl Evidence {
     }
 
     /// A number of microseconds in ticks.
-    pub(crate) fn ticks_of_us(&self, us: i64) -> i64 {
+    pub fn ticks_of_us(&self, us: i64) -> i64 {
         us.saturating_mul(self.per_us)
     }
 
     /// Bound on the error of the kernel's times against the program's, ticks.
-    pub(crate) fn error(&self) -> i64 {
+    pub fn error(&self) -> i64 {
         self.error
     }
 
     /// Whether any row says something of a thread.
     #[inline]
-    pub(crate) fn is_there(&self) -> bool {
+    pub fn is_there(&self) -> bool {
         self.rows > 0
     }
 
@@ -316,7 +317,7 @@ impl Evidence {
     }
 
     /// Announces that all rows have come: those of the kernel come before all others.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if self.settled {
             return;
         }

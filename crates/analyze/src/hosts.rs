@@ -107,7 +107,7 @@ impl Keys {
 }
 
 fn gather(rules: &mut [([NameOrNumber; 2], Keys)], rows: &Columns<'_>, host: usize, names: &Names) {
-    for i in 0..rows.len() {
+    for i in 0..rows.n_rows() {
         if rows.mode[i] != 0 || rows.rows.kind[i] != Kind::Instant as i8 {
             continue;
         }

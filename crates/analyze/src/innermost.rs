@@ -15,7 +15,7 @@ use undertick_document::Report;
 use crate::tree::{Path, WithRole};
 
 /// Times, and the numbers that they have, by thread, in order.
-pub(crate) type ByThread = HashMap<i32, Vec<(i64, u32)>>;
+pub type ByThread = HashMap<i32, Vec<(i64, u32)>>;
 
 /// Joins samples to the spans of the rings that a worker matches.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Waiting {
 }
 
 impl Join {
-    pub(crate) fn new(samples: Arc<ByThread>) -> Self {
+    pub fn new(samples: Arc<ByThread>) -> Self {
         Self {
             samples,
             joined: Vec::new(),
@@ -48,13 +48,7 @@ impl Join {
     }
 
     /// A span of the thread ends.
-    pub(crate) fn end(
-        &mut self,
-        waiting: &mut Waiting,
-        tid: i32,
-        path: Path,
-        (start, end): (i64, i64),
-    ) {
+    pub fn end(&mut self, waiting: &mut Waiting, tid: i32, path: Path, (start, end): (i64, i64)) {
         // Samples in a span without a node belong to the one around it.
         let Some(samples) = self.samples.get(&tid).filter(|_| path.has_node()) else {
             return;
@@ -74,7 +68,7 @@ impl Join {
     }
 
     /// What was joined; `names` gives the names of a path.
-    pub(crate) fn finish(self, names: impl Fn(Path) -> WithRole) -> FoundSpans {
+    pub fn finish(self, names: impl Fn(Path) -> WithRole) -> FoundSpans {
         let mut places: HashMap<Path, u32> = HashMap::new();
         let mut found = FoundSpans::default();
         for joined in self.joined {
@@ -90,15 +84,15 @@ impl Join {
 
 /// The innermost span of each sample that was in one.
 #[derive(Debug, Default)]
-pub(crate) struct FoundSpans {
-    pub(crate) paths: Vec<WithRole>,
+pub struct FoundSpans {
+    pub paths: Vec<WithRole>,
     /// A sample, its path's place, and when the span began.
-    pub(crate) spans: Vec<(u32, u32, i64)>,
+    pub spans: Vec<(u32, u32, i64)>,
 }
 
 impl FoundSpans {
     /// Adds those of another worker.
-    pub(crate) fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: Self) {
         let before = self.paths.len() as u32;
         self.paths.extend(other.paths);
         let spans = other.spans.into_iter();
@@ -107,7 +101,7 @@ impl FoundSpans {
 }
 
 /// The span around each of `n` samples.
-pub(crate) fn spans(found: &FoundSpans, paths: &Paths, n: usize) -> Vec<Around> {
+pub fn spans(found: &FoundSpans, paths: &Paths, n: usize) -> Vec<Around> {
     let places: Vec<Around> = found.paths.iter().map(|names| paths.place(names)).collect();
     let mut latest: Vec<Option<(i64, u32)>> = vec![None; n];
     for &(sample, path, start) in &found.spans {
@@ -124,7 +118,7 @@ pub(crate) fn spans(found: &FoundSpans, paths: &Paths, n: usize) -> Vec<Around> 
 
 /// What was around a sample.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Around {
+pub enum Around {
     /// A span of this path of the report.
     Path(u32),
     /// A span of a path that is not in the report, because no call of it ended.
@@ -134,7 +128,7 @@ pub(crate) enum Around {
 
 impl Around {
     /// The path, if it is in the report, and the names of the spans that were still open, if it is not.
-    pub(crate) fn into_parts(self) -> (Option<u32>, Vec<String>) {
+    pub fn into_parts(self) -> (Option<u32>, Vec<String>) {
         match self {
             Self::Path(path) => (Some(path), Vec::new()),
             Self::StillOpen(names) => (None, names),
@@ -144,13 +138,13 @@ impl Around {
 }
 
 /// The paths of a report by their names.
-pub(crate) struct Paths {
+pub struct Paths {
     places: HashMap<Vec<String>, u32>,
     have_roles: bool,
 }
 
 impl Paths {
-    pub(crate) fn new(report: &Report) -> Self {
+    pub fn new(report: &Report) -> Self {
         let names = |at: usize| report.path_names(at).map(str::to_owned).collect();
         Self {
             places: (0..report.paths.len())

@@ -42,16 +42,18 @@ mod analysis;
 pub mod arrows;
 mod cells;
 mod clocks;
-mod columns;
+#[doc(hidden)]
+pub mod columns;
 mod cost;
 mod error;
-mod evidence;
-pub mod explain;
+#[doc(hidden)]
+pub mod evidence;
 mod fast_path;
 pub mod hosts;
-mod innermost;
-mod interposed;
-mod kinds;
+#[doc(hidden)]
+pub mod innermost;
+#[doc(hidden)]
+pub mod kinds;
 mod match_context;
 mod matching;
 mod messages;
@@ -60,7 +62,8 @@ mod names;
 mod options;
 mod pairs;
 mod palette_matcher;
-mod parallel;
+#[doc(hidden)]
+pub mod parallel;
 mod perturbation;
 pub mod pooled;
 mod raw;
@@ -77,9 +80,6 @@ mod slices;
 mod span_rows;
 pub mod spans;
 mod spool;
-mod stack_samples;
-mod stacks;
-mod states;
 pub mod statistics;
 mod strata;
 mod summary;
@@ -89,15 +89,13 @@ mod timeline;
 mod tree;
 mod waiting;
 mod warnings;
-mod watch;
+#[doc(hidden)]
+pub mod watch;
 
 pub use analysis::Analysis;
 pub use error::{Error, Failed};
-pub use interposed::add_interposed;
 pub use options::{Compensate, Cull, Options};
 pub use parallel::{analyze, analyze_on, find_spans, keep_spans};
 pub use shard::{ShardResult, Worker};
-pub use stacks::add_stacks;
-pub use states::{add_states, add_states_of_runs};
 pub use table::{Table, TableError, suggestion};
 pub use timeline::analyze_with_timeline;

@@ -141,7 +141,7 @@ impl ShardSpans for SpanFile {
 }
 
 /// Number of CPUs that this process may use.
-pub(crate) fn available_cpus() -> usize {
+pub fn available_cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn passes(
 /// Looks at calls of some paths: reads these groups of the trace once. The rows of the kernel are also
 /// passed to `kernel`. Returns the calls, the kernel's rows and the time of the first event that was
 /// read; `None` if these options need the trace read more than once.
-pub(crate) fn watch(
+pub fn watch(
     trace: &Trace,
     options: &Options,
     (wanted, groups): (Wanted, &[Group]),
@@ -202,7 +202,7 @@ pub(crate) fn watch(
 
 /// Joins times of the threads to the spans of a trace, of which the analysis has the rows of the kernel:
 /// reads it once.
-pub(crate) fn join(
+pub fn join(
     trace: &Trace,
     mut analysis: Analysis,
     times: Arc<ByThread>,
@@ -216,7 +216,7 @@ pub(crate) fn join(
 
 /// An analysis that has the rows of the kernel, which are also passed to `kernel`; `None` if these options
 /// need the trace read more than once.
-pub(crate) fn with_kernel_rows(
+pub fn with_kernel_rows(
     trace: &Trace,
     options: &Options,
     kernel: &mut dyn FnMut(&RecordBatch) -> Result<(), Error>,

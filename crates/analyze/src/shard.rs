@@ -107,7 +107,7 @@ impl Worker {
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::from_batch(batch)?;
         let mut at = 0;
-        while at < columns.len() {
+        while at < columns.n_rows() {
             at += self.push_from(&columns, at)?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What was known of single calls of some paths, while they are matched: a sample of the calls.
 
-pub(crate) mod detail;
-pub(crate) mod running;
+pub mod detail;
+pub mod running;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use detail::{Detail, Inside, Slowest};
 /// Most calls of a path that are looked at, and half of them the fewest where there were more.
 const MOST: usize = 1 << 13;
 /// Spans directly inside a call that are told apart, by their intervals' numbers.
-pub(crate) const MOST_INSIDE: u32 = 128;
+pub const MOST_INSIDE: u32 = 128;
 /// Events directly inside a call whose numbers are kept.
 const NUMBERS: usize = 3;
 /// Most open spans that are watched in a thread; deeper ones are not.
@@ -24,7 +24,7 @@ const MOST_OPEN: usize = 1024;
 
 /// What is known of an open span beside its begin.
 #[derive(Clone, Debug)]
-pub(crate) struct Begun {
+pub struct Begun {
     start: i64,
     path: Path,
     /// The record before its begin.
@@ -49,12 +49,12 @@ pub(crate) struct WatchedRing {
     /// The interval that ended last outside of all spans.
     last_outside: Option<u32>,
     /// Samples of its thread, where these are joined to spans.
-    pub(crate) waiting: Waiting,
+    pub waiting: Waiting,
 }
 
 impl WatchedRing {
     /// A span begins.
-    pub(crate) fn begin(&mut self, path: Path, ts: i64) {
+    pub fn begin(&mut self, path: Path, ts: i64) {
         if self.open.len() < MOST_OPEN {
             let after = match self.open.last() {
                 Some(outer) => outer.last_inside,
@@ -76,7 +76,7 @@ impl WatchedRing {
 
     /// The span of `interval` that began at `start` ends; whatever began inside it and did not end
     /// is forgotten. `ticks`: its time on the CPU, where calls are to be explained.
-    pub(crate) fn end(
+    pub fn end(
         &mut self,
         path: Path,
         start: i64,
@@ -105,7 +105,7 @@ impl WatchedRing {
     }
 
     /// An event with its number; `event` is the index of its frequency.
-    pub(crate) fn event(&mut self, event: u32, number: i64, ts: i64) {
+    pub fn event(&mut self, event: u32, number: i64, ts: i64) {
         self.last = ts;
         let Some(open) = self.open.last_mut() else {
             return;
@@ -120,20 +120,20 @@ impl WatchedRing {
 
 /// A call of a watched path.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub struct Call {
     /// Which of several traces it is from.
-    pub(crate) run: usize,
-    pub(crate) ring: i32,
-    pub(crate) start: i64,
+    pub run: usize,
+    pub ring: i32,
+    pub start: i64,
     /// Its time, compensated and without that of disturbances, ticks.
-    pub(crate) ticks: i64,
-    pub(crate) after: Option<u32>,
-    pub(crate) inside: u128,
-    pub(crate) numbers: [Option<(u32, i64)>; NUMBERS],
-    pub(crate) is_faulted: bool,
-    pub(crate) is_resumed: bool,
+    pub ticks: i64,
+    pub after: Option<u32>,
+    pub inside: u128,
+    pub numbers: [Option<(u32, i64)>; NUMBERS],
+    pub is_faulted: bool,
+    pub is_resumed: bool,
     /// What explains it, where calls are to be explained.
-    pub(crate) detail: Option<Box<Detail>>,
+    pub detail: Option<Box<Detail>>,
 }
 
 impl Call {
@@ -160,7 +160,7 @@ impl Call {
 /// So the choice is the same in whatever order and by how many workers they are found, and keeps no
 /// step with anything that repeats.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls {
+pub struct Calls {
     shift: u32,
     calls: Vec<Call>,
 }
@@ -195,7 +195,7 @@ impl Calls {
     }
 
     /// The calls in the order in which they began.
-    pub(crate) fn in_order(mut self) -> Vec<Call> {
+    pub fn in_order(mut self) -> Vec<Call> {
         self.calls.sort_by_key(|call| (call.start, call.ring));
         self.calls
     }
@@ -219,18 +219,18 @@ enum Place {
 
 /// Which calls are wanted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// The paths; with roles where the report has these.
-    pub(crate) paths: Arc<[Names]>,
+    pub paths: Arc<[Names]>,
     pub(crate) have_roles: bool,
     /// How many of the slowest of each are wanted beside a sample of all; with one or more, calls
     /// have details, and calls that are in no figure are wanted, too.
-    pub(crate) slowest: usize,
+    pub slowest: usize,
 }
 
 impl Wanted {
     /// These paths of a report.
-    pub(crate) fn in_report(report: &Report, paths: &[usize], slowest: usize) -> Self {
+    pub fn in_report(report: &Report, paths: &[usize], slowest: usize) -> Self {
         let names = |&path: &usize| report.path_names(path).map(str::to_owned).collect();
         Self {
             paths: paths.iter().map(names).collect(),
@@ -249,37 +249,37 @@ pub(crate) struct Watch {
     calls: Vec<Calls>,
     slowest: Vec<Slowest>,
     /// The ring of the next calls, and the span that ends.
-    pub(crate) ring: i32,
+    pub ring: i32,
     pub(crate) ending: Option<Begun>,
     /// Joins samples of the threads to spans.
-    pub(crate) join: Option<Join>,
+    pub join: Option<Join>,
 }
 
 /// The calls that a worker has found.
 #[derive(Debug, Default)]
-pub(crate) struct Watched {
+pub struct Watched {
     /// The names of intervals and of events, by the numbers that the calls have.
-    pub(crate) intervals: Vec<String>,
-    pub(crate) events: Vec<String>,
+    pub intervals: Vec<String>,
+    pub events: Vec<String>,
     calls: Vec<Calls>,
     slowest: Vec<Slowest>,
-    pub(crate) joined: FoundSpans,
+    pub joined: FoundSpans,
 }
 
 /// A call that ends, as the matcher found it.
 pub(crate) struct Ended<'a> {
-    pub(crate) sample: &'a Sample,
+    pub sample: &'a Sample,
     /// Its time, compensated and without that of disturbances, ticks.
-    pub(crate) ticks: i64,
+    pub ticks: i64,
     /// From its begin to its end, compensated, ticks.
-    pub(crate) elapsed: i64,
-    pub(crate) end: i64,
+    pub elapsed: i64,
+    pub end: i64,
     pub(crate) fell: &'a SampleCauses,
-    pub(crate) is_kept: bool,
+    pub is_kept: bool,
 }
 
 impl Watch {
-    pub(crate) fn new(wanted: Wanted) -> Self {
+    pub fn new(wanted: Wanted) -> Self {
         Self {
             calls: vec![Calls::default(); wanted.paths.len()],
             slowest: vec![Slowest::new(wanted.slowest); wanted.paths.len()],
@@ -297,12 +297,12 @@ impl Watch {
     }
 
     /// Whether calls are to be explained.
-    pub(crate) fn explains(&self) -> bool {
+    pub fn explains(&self) -> bool {
         self.wanted.slowest > 0
     }
 
     /// The place of the path among those that are watched; `names` gives its names.
-    pub(crate) fn place(&mut self, path: Path, names: impl FnOnce() -> WithRole) -> Option<usize> {
+    pub fn place(&mut self, path: Path, names: impl FnOnce() -> WithRole) -> Option<usize> {
         let node = path.node() as usize;
         if self.place_of.len() <= node {
             self.place_of.resize(node + 1, Place::Unknown);
@@ -327,7 +327,7 @@ impl Watch {
     }
 
     /// Takes the call that ends.
-    pub(crate) fn take(
+    pub fn take(
         &mut self,
         place: usize,
         ended: &Ended<'_>,
@@ -366,7 +366,7 @@ impl Watch {
     }
 
     /// `names` gives the names of a path.
-    pub(crate) fn finish(
+    pub fn finish(
         self,
         intervals: Vec<String>,
         events: Vec<String>,
@@ -384,14 +384,14 @@ impl Watch {
 
 impl Watched {
     /// All of them are from that trace.
-    pub(crate) fn in_run(mut self, run: usize) -> Self {
+    pub fn in_run(mut self, run: usize) -> Self {
         let calls = self.calls.iter_mut().flat_map(|calls| &mut calls.calls);
         calls.for_each(|call| call.run = run);
         self
     }
 
     /// Adds those of another worker.
-    pub(crate) fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: Self) {
         self.joined.append(other.joined);
         let here = |names: &mut Vec<String>, theirs: Vec<String>| -> Vec<u32> {
             (theirs.into_iter())
@@ -423,13 +423,13 @@ impl Watched {
     }
 
     /// The slowest calls of each wanted path, once.
-    pub(crate) fn take_slowest(&mut self) -> Vec<Vec<Call>> {
+    pub fn take_slowest(&mut self) -> Vec<Vec<Call>> {
         let slowest = std::mem::take(&mut self.slowest);
         slowest.into_iter().map(Slowest::calls).collect()
     }
 
     /// The calls of each wanted path.
-    pub(crate) fn calls(self) -> (Vec<String>, Vec<String>, Vec<Calls>) {
+    pub fn calls(self) -> (Vec<String>, Vec<String>, Vec<Calls>) {
         (self.intervals, self.events, self.calls)
     }
 }

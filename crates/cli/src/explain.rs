@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use undertick_analyze::explain::{FEWEST, explain};
 use undertick_analyze::{Options, analyze};
+use undertick_causes::explain::{FEWEST, explain};
 use undertick_document::Report;
 use undertick_document::explanation::Explanation;
 use undertick_format::read::Trace;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use undertick_analyze::{Options, add_interposed, analyze};
+use undertick_analyze::{Options, analyze};
+use undertick_causes::add_interposed;
 use undertick_document::Report;
 use undertick_format::read::Trace;
 use undertick_report::interposed;

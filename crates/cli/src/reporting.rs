@@ -126,7 +126,7 @@ fn analyze_runs(
     }
     let mut report = runs::combine(&runs, options.confidence)
         .ok_or_else(|| Failure::usage(format!("{}: no run in it", arguments.trace.display())))?;
-    undertick_analyze::add_states_of_runs(traces, options, &mut report, &mut |share| {
+    undertick_causes::add_states_of_runs(traces, options, &mut report, &mut |share| {
         progress.share("comparing calls", share);
     })?;
     Ok(report)
@@ -154,13 +154,13 @@ fn analyze_one(
             undertick_analyze::analyze_with_timeline(&trace, &options, second, &mut on_progress)?
         }
     };
-    undertick_analyze::add_states(&trace, &options, &mut report, &mut |share| {
+    undertick_causes::add_states(&trace, &options, &mut report, &mut |share| {
         progress.share("comparing calls", share);
     })?;
-    undertick_analyze::add_stacks(&trace, &options, &mut report, &mut |share| {
+    undertick_causes::add_stacks(&trace, &options, &mut report, &mut |share| {
         progress.share("joining samples", share);
     })?;
-    undertick_analyze::add_interposed(&trace, &options, &mut report, &mut |share| {
+    undertick_causes::add_interposed(&trace, &options, &mut report, &mut |share| {
         progress.share("joining waits and allocations", share);
     })?;
     let explanation = match arguments.html {
@@ -183,7 +183,7 @@ fn page_explanation(
 ) -> Result<Explanation, Failure> {
     let paths = crate::explain::most_time(report);
     let asked = (paths.as_slice(), PAGE_CALLS);
-    let found = undertick_analyze::explain::explain(trace, options, report, asked, &mut |share| {
+    let found = undertick_causes::explain::explain(trace, options, report, asked, &mut |share| {
         progress.share("looking at single calls", share);
     })?;
     Ok(found)

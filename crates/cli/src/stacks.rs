@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use undertick_analyze::{Options, add_stacks, analyze};
+use undertick_analyze::{Options, analyze};
+use undertick_causes::add_stacks;
 use undertick_document::{PathStacks, Report, Stacks};
 use undertick_estimate::proportion;
 use undertick_format::read::Trace;

@@ -4,11 +4,11 @@ use super::{CAUSES, Cause, Evidence, Hit};
 
 /// A piece of a stretch, with its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) cause: Cause,
-    pub(crate) start: i64,
+pub struct Piece {
+    pub cause: Cause,
+    pub start: i64,
     /// Equal to `start` where only a point is known.
-    pub(crate) end: i64,
+    pub end: i64,
 }
 
 /// Which cause has the time where several do: a thread that is off its CPU is hit by nothing else,
@@ -28,7 +28,7 @@ const BY_RANK: [Cause; CAUSES] = [
 impl Evidence {
     /// What took the time of a thread from `start` to `end`, in order. Together the pieces last as
     /// long as [`super::SampleCauses::taken`] says; points come with the pieces.
-    pub(crate) fn pieces(&self, tid: i32, start: i64, end: i64) -> Vec<Piece> {
+    pub fn pieces(&self, tid: i32, start: i64, end: i64) -> Vec<Piece> {
         let Some(&place) = self.place_of.get(&tid) else {
             return Vec::new();
         };

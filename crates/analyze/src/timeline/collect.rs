@@ -180,7 +180,7 @@ impl ShardSpans for Collector<'_> {
         let columns = Columns::from_batch(batch)?;
         let window = &self.of.window;
         let (instant, gap) = (Kind::Instant as i8, Kind::Gap as i8);
-        for i in 0..columns.len() {
+        for i in 0..columns.n_rows() {
             let (ts, kind) = (columns.rows.ts[i], columns.rows.kind[i]);
             if !window.holds(ts) || (kind != instant && kind != gap) || columns.mode[i] != 0 {
                 continue;

@@ -52,7 +52,7 @@ impl OfKernel {
     ) -> Result<bool, Error> {
         let columns = Columns::from_batch(batch)?;
         let cpus = batch.column(schema::CPU).as_primitive::<Int16Type>();
-        for i in 0..columns.len() {
+        for i in 0..columns.n_rows() {
             let row = Row {
                 ts: columns.rows.ts[i],
                 tid: columns.tid[i],

@@ -9,24 +9,24 @@ const MOST_NAMES: usize = 64;
 
 /// The spans of one interval directly inside a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Inside {
-    pub(crate) interval: u32,
-    pub(crate) n: u32,
+pub struct Inside {
+    pub interval: u32,
+    pub n: u32,
     /// Their time on the CPU, compensated, ticks.
-    pub(crate) ticks: i64,
+    pub ticks: i64,
 }
 
 /// What explains a call.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Detail {
+pub struct Detail {
     /// From its begin to its end, compensated, ticks.
-    pub(crate) elapsed: i64,
-    pub(crate) end: i64,
-    pub(crate) inside: Vec<Inside>,
+    pub elapsed: i64,
+    pub end: i64,
+    pub inside: Vec<Inside>,
     /// A record says that its thread was descheduled, and no row of the kernel does.
-    pub(crate) is_unseen: bool,
+    pub is_unseen: bool,
     /// Its time counts in the figures of its path.
-    pub(crate) is_kept: bool,
+    pub is_kept: bool,
 }
 
 /// Adds a span to those inside its outer one. Beyond [`MOST_NAMES`] it counts for the outer one's
@@ -59,7 +59,7 @@ fn elapsed(call: &Call) -> i64 {
 }
 
 impl Slowest {
-    pub(super) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Self {
             most,
             calls: Vec::new(),
@@ -68,11 +68,11 @@ impl Slowest {
     }
 
     /// Whether a call of that time may be one of them.
-    pub(super) fn takes(&self, elapsed: i64) -> bool {
+    pub fn takes(&self, elapsed: i64) -> bool {
         self.most > 0 && elapsed >= self.least
     }
 
-    pub(super) fn push(&mut self, call: Call) {
+    pub fn push(&mut self, call: Call) {
         if self.takes(elapsed(&call)) {
             self.calls.push(call);
             if self.calls.len() >= 2 * self.most {
@@ -81,7 +81,7 @@ impl Slowest {
         }
     }
 
-    pub(super) fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: Self) {
         self.most = self.most.max(other.most);
         self.calls.extend(other.calls);
         self.settle();
@@ -98,12 +98,12 @@ impl Slowest {
     }
 
     /// The calls, the slowest first.
-    pub(crate) fn calls(mut self) -> Vec<Call> {
+    pub fn calls(mut self) -> Vec<Call> {
         self.settle();
         self.calls
     }
 
-    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Call> {
+    pub fn each(&mut self) -> impl Iterator<Item = &mut Call> {
         self.calls.iter_mut()
     }
 }

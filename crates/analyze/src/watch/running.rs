@@ -15,17 +15,17 @@ const OFF: i16 = -1;
 
 /// The switches of the program's threads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Running {
+pub struct Running {
     /// By thread: since when, and on which CPU, or [`OFF`].
     threads: BTreeMap<i32, Vec<(i64, i16)>>,
 }
 
 impl Running {
     /// Takes rows of the kernel.
-    pub(crate) fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+    pub fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::from_batch(batch)?;
         let cpus = batch.column(schema::CPU).as_primitive::<Int16Type>();
-        for at in 0..columns.len() {
+        for at in 0..columns.n_rows() {
             let cpu = match Kind::from_code(columns.rows.kind[at]) {
                 Some(Kind::SwitchIn) => cpus.value(at),
                 Some(Kind::SwitchOut) => OFF,
@@ -43,24 +43,24 @@ impl Running {
     }
 
     /// All rows have come.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         for switches in self.threads.values_mut() {
             switches.sort_by_key(|switch| switch.0);
         }
     }
 
     /// Number of switches.
-    pub(crate) fn len(&self) -> usize {
+    pub fn n_switches(&self) -> usize {
         self.threads.values().map(Vec::len).sum()
     }
 
     /// The threads that switched at all.
-    pub(crate) fn threads(&self) -> impl Iterator<Item = i32> + '_ {
+    pub fn threads(&self) -> impl Iterator<Item = i32> + '_ {
         self.threads.keys().copied()
     }
 
     /// The CPU on which a thread ran at a time; `None`: it was off, or it is not known.
-    pub(crate) fn cpu(&self, tid: i32, ts: i64) -> Option<i16> {
+    pub fn cpu(&self, tid: i32, ts: i64) -> Option<i16> {
         let switches = self.threads.get(&tid)?;
         let after = switches.partition_point(|switch| switch.0 <= ts);
         let (_, cpu) = *switches.get(after.checked_sub(1)?)?;

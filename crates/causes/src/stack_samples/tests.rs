@@ -10,7 +10,7 @@ fn samples(rows: &[(Kind, i64, i32, i64)]) -> Samples {
 
 /// Those of a recording that ended then.
 fn samples_until(end: Option<i64>, rows: &[(Kind, i64, i32, i64)]) -> Samples {
-    let mut clock = crate::fast_path::support::manifest().clock;
+    let mut clock = crate::support::manifest().clock;
     clock.anchors = end
         .map(|ticks| Anchor {
             ticks,

@@ -26,12 +26,12 @@ use undertick_format::read::Trace;
 use undertick_format::run_set::run_name;
 use undertick_units::{Estimate, Interval};
 
-use crate::error::Failed;
-use crate::options::Options;
-use crate::parallel::{available_cpus, watch};
-use crate::watch::running::Running;
-use crate::watch::{Call, Wanted, Watched};
 use facts::{About, Facts};
+use undertick_analyze::Failed;
+use undertick_analyze::Options;
+use undertick_analyze::parallel::{available_cpus, watch};
+use undertick_analyze::watch::running::Running;
+use undertick_analyze::watch::{Call, Wanted, Watched};
 
 /// Most paths that are looked at.
 const MOST_PATHS: usize = 16;
@@ -76,7 +76,11 @@ pub fn add_states_of_runs(
     let mut looking = Looking::new(report, options);
     let n = traces.len().min(MOST_RUNS);
     for at in 0..n {
-        let switches: usize = looking.abouts.iter().map(|about| about.running.len()).sum();
+        let switches: usize = looking
+            .abouts
+            .iter()
+            .map(|about| about.running.n_switches())
+            .sum();
         if switches >= MOST_SWITCHES || looking.paths.is_empty() {
             break;
         }

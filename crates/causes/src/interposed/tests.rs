@@ -2,8 +2,8 @@ use undertick_format::interposed::FIRST_EVENT;
 
 use super::reader::Reader;
 use super::*;
-use crate::columns::Writer;
-use crate::kinds::{GAP, INSTANT};
+use undertick_analyze::columns::Writer;
+use undertick_analyze::kinds::{GAP, INSTANT};
 use undertick_format::rows::RowsOfRing;
 
 const MUTEX: i32 = FIRST_EVENT as i32 + 1;

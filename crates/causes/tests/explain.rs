@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use undertick_analyze::explain::explain;
 use undertick_analyze::{Options, analyze};
+use undertick_causes::explain::explain;
 use undertick_document::StateFact;
 use undertick_document::explanation::{ExplainedPath, Explanation, Part, PartCause, SlowCall};
 use undertick_format::read::Trace;

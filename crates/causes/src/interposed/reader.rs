@@ -9,9 +9,9 @@ use undertick_format::rows::{Rows, RowsOfRing};
 use undertick_format::schema::Kind;
 
 use super::{Interposed, Lock, Wait};
-use crate::columns::{Columns, Writer, cut};
-use crate::error::Failed;
-use crate::kinds::{GAP, INSTANT};
+use undertick_analyze::Failed;
+use undertick_analyze::columns::{Columns, Writer, cut};
+use undertick_analyze::kinds::{GAP, INSTANT};
 
 /// Reads what the libraries recorded in a trace.
 pub(super) fn read(trace: &Trace) -> Result<Interposed, Failed> {
@@ -71,7 +71,7 @@ fn of_blocks(reader: &mut Reader, rings: &HashSet<i32>, mut blocks: &[u8]) -> bo
 
 fn of_rows(reader: &mut Reader, rings: &HashSet<i32>, columns: &Columns<'_>) {
     let mut at = 0;
-    while at < columns.len() {
+    while at < columns.n_rows() {
         let (ring, mode) = (columns.ring[at], columns.mode[at]);
         let same = |&(&other, &of): &(&i32, &i8)| other == ring && of == mode;
         let rest = columns.ring[at..].iter().zip(&columns.mode[at..]);

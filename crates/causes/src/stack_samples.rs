@@ -9,9 +9,9 @@ use undertick_format::manifest::Clock;
 use undertick_format::schema::{Kind, Sampled};
 use undertick_format::stacks::StackTable;
 
-use crate::columns::Columns;
-use crate::error::Error;
-use crate::innermost::ByThread;
+use undertick_analyze::Error;
+use undertick_analyze::columns::Columns;
+use undertick_analyze::innermost::ByThread;
 
 /// A thread's sample when it leaves its CPU may come this much before its switch, µs.
 const BEFORE_SWITCH_US: i64 = 100;
@@ -146,7 +146,7 @@ impl Samples {
     /// Takes rows of the kernel.
     pub(crate) fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::from_batch(batch)?;
-        for at in 0..columns.len() {
+        for at in 0..columns.n_rows() {
             let rows = &columns.rows;
             let Some(kind) = Kind::from_code(rows.kind[at]) else {
                 continue;

@@ -26,17 +26,17 @@ use undertick_estimate::states::{self as estimate, Condition};
 use undertick_format::read::Trace;
 use undertick_format::stacks::StackTable;
 
-use crate::error::Failed;
 use crate::interposed::CallWaits;
-use crate::options::Options;
-use crate::parallel::{available_cpus, watch};
 use crate::stack_samples::{CallStacks, Samples};
 use crate::states::facts::{self, About, Facts};
-use crate::watch::running::Running;
-use crate::watch::{Call, Wanted};
 use parts::{Names as PartNames, State, Typical};
 use spent::{Kernel, Spent};
 use switches::Switches;
+use undertick_analyze::Failed;
+use undertick_analyze::Options;
+use undertick_analyze::parallel::{available_cpus, watch};
+use undertick_analyze::watch::running::Running;
+use undertick_analyze::watch::{Call, Wanted};
 
 /// Fewest calls of a path with a typical one.
 pub const FEWEST: u64 = 20;

@@ -7,8 +7,8 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int16Type;
 use undertick_format::schema::{self, Kind};
 
-use crate::columns::Columns;
-use crate::error::Error;
+use undertick_analyze::Error;
+use undertick_analyze::columns::Columns;
 
 /// The switches and wakes of one thread, in order of time.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl Switches {
     pub(super) fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let columns = Columns::from_batch(batch)?;
         let cpus = batch.column(schema::CPU).as_primitive::<Int16Type>();
-        for at in 0..columns.len() {
+        for at in 0..columns.n_rows() {
             let (ts, tid) = (columns.rows.ts[at], columns.tid[at]);
             match Kind::from_code(columns.rows.kind[at]) {
                 Some(Kind::SwitchIn) => self.threads.entry(tid).or_default().came.push(ts),

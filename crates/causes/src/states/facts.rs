@@ -7,8 +7,8 @@ use undertick_estimate::states::{Condition, Fact, Observed, State};
 use undertick_format::manifest::Manifest;
 use undertick_units::Estimate;
 
-use crate::watch::running::Running;
-use crate::watch::{Call, MOST_INSIDE};
+use undertick_analyze::watch::running::Running;
+use undertick_analyze::watch::{Call, MOST_INSIDE};
 
 /// Most threads whose running beside a call is looked up.
 const MOST_THREADS: usize = 64;

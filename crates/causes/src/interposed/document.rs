@@ -9,8 +9,8 @@ use undertick_format::interposed::WaitKind;
 use undertick_format::manifest::Manifest;
 
 use super::{Interposed, Lock, Spans};
-use crate::innermost::Around;
 use crate::states::facts;
+use undertick_analyze::innermost::Around;
 
 /// Most rows of a report; further ones are in its totals.
 const MOST_ROWS: usize = 4096;

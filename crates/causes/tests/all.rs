@@ -1,0 +1,6 @@
+//! The tests of this crate in one program: linked once, they build in a fraction of the time.
+
+mod explain;
+mod states;
+#[path = "../../analyze/tests/support/mod.rs"]
+mod support;
