@@ -31,7 +31,7 @@ pub(crate) struct SampleCauses {
     causes: u16,
     /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts for
     /// both.
-    pub ticks: [i64; CAUSES],
+    pub(crate) ticks: [i64; CAUSES],
     /// Ticks inside the sample with at least one disturbance.
     by_others: i64,
     /// Ticks inside the sample with at least one cause of any kind.
@@ -53,7 +53,7 @@ impl SampleCauses {
         too_short: false,
     };
 
-    pub fn has(&self, cause: Cause) -> bool {
+    pub(crate) fn has(&self, cause: Cause) -> bool {
         self.causes & (1 << cause as u8) != 0
     }
 
@@ -88,7 +88,7 @@ impl SampleCauses {
     }
 
     /// Ticks of the sample during which it did not run, waiting included: at most its length.
-    pub fn taken(&self) -> i64 {
+    pub(crate) fn taken(&self) -> i64 {
         self.taken
     }
 
@@ -114,7 +114,7 @@ impl SampleCauses {
     }
 
     /// Whether there is no cause.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.causes == 0
     }
 }
@@ -181,11 +181,11 @@ pub struct Evidence {
     per_us: i64,
     settled: bool,
     /// Rows that were used.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Records that the sources lost.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// Time that the hypervisor took from all CPUs, ns.
-    pub stolen_ns: u64,
+    pub(crate) stolen_ns: u64,
 }
 
 impl Evidence {
@@ -205,7 +205,7 @@ impl Evidence {
     }
 
     /// Takes a row of the kernel; rows come in order of time.
-    pub fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
+    pub(crate) fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
         let Some(kind) = Kind::from_code(kind) else {
             return;
         };
@@ -317,7 +317,7 @@ impl Evidence {
     }
 
     /// Announces that all rows have come: those of the kernel come before all others.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if self.settled {
             return;
         }

@@ -40,7 +40,7 @@ pub(crate) struct Waiting {
 }
 
 impl Join {
-    pub fn new(samples: Arc<ByThread>) -> Self {
+    pub(crate) fn new(samples: Arc<ByThread>) -> Self {
         Self {
             samples,
             joined: Vec::new(),
@@ -68,7 +68,7 @@ impl Join {
     }
 
     /// What was joined; `names` gives the names of a path.
-    pub fn finish(self, names: impl Fn(Path) -> WithRole) -> FoundSpans {
+    pub(crate) fn finish(self, names: impl Fn(Path) -> WithRole) -> FoundSpans {
         let mut places: HashMap<Path, u32> = HashMap::new();
         let mut found = FoundSpans::default();
         for joined in self.joined {
@@ -85,14 +85,14 @@ impl Join {
 /// The innermost span of each sample that was in one.
 #[derive(Debug, Default)]
 pub struct FoundSpans {
-    pub paths: Vec<WithRole>,
+    pub(crate) paths: Vec<WithRole>,
     /// A sample, its path's place, and when the span began.
-    pub spans: Vec<(u32, u32, i64)>,
+    pub(crate) spans: Vec<(u32, u32, i64)>,
 }
 
 impl FoundSpans {
     /// Adds those of another worker.
-    pub fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: Self) {
         let before = self.paths.len() as u32;
         self.paths.extend(other.paths);
         let spans = other.spans.into_iter();

@@ -34,6 +34,8 @@
 //! **Caveats.** Events of one ring must come in order. Differences are signed:
 //! a clock that steps back gives negative samples, which are counted and kept.
 
+// Modules that are public and hidden are for `undertick-causes`, which reads a trace a second time.
+
 // Unit tests share the hand-made traces of the other tests.
 #[cfg(test)]
 extern crate self as undertick_analyze;

@@ -24,7 +24,7 @@ const MOST_OPEN: usize = 1024;
 
 /// What is known of an open span beside its begin.
 #[derive(Clone, Debug)]
-pub struct Begun {
+pub(crate) struct Begun {
     start: i64,
     path: Path,
     /// The record before its begin.
@@ -49,12 +49,12 @@ pub(crate) struct WatchedRing {
     /// The interval that ended last outside of all spans.
     last_outside: Option<u32>,
     /// Samples of its thread, where these are joined to spans.
-    pub waiting: Waiting,
+    pub(crate) waiting: Waiting,
 }
 
 impl WatchedRing {
     /// A span begins.
-    pub fn begin(&mut self, path: Path, ts: i64) {
+    pub(crate) fn begin(&mut self, path: Path, ts: i64) {
         if self.open.len() < MOST_OPEN {
             let after = match self.open.last() {
                 Some(outer) => outer.last_inside,
@@ -76,7 +76,7 @@ impl WatchedRing {
 
     /// The span of `interval` that began at `start` ends; whatever began inside it and did not end
     /// is forgotten. `ticks`: its time on the CPU, where calls are to be explained.
-    pub fn end(
+    pub(crate) fn end(
         &mut self,
         path: Path,
         start: i64,
@@ -105,7 +105,7 @@ impl WatchedRing {
     }
 
     /// An event with its number; `event` is the index of its frequency.
-    pub fn event(&mut self, event: u32, number: i64, ts: i64) {
+    pub(crate) fn event(&mut self, event: u32, number: i64, ts: i64) {
         self.last = ts;
         let Some(open) = self.open.last_mut() else {
             return;
@@ -252,7 +252,7 @@ pub(crate) struct Watch {
     pub ring: i32,
     pub(crate) ending: Option<Begun>,
     /// Joins samples of the threads to spans.
-    pub join: Option<Join>,
+    pub(crate) join: Option<Join>,
 }
 
 /// The calls that a worker has found.
@@ -263,12 +263,12 @@ pub struct Watched {
     pub events: Vec<String>,
     calls: Vec<Calls>,
     slowest: Vec<Slowest>,
-    pub joined: FoundSpans,
+    pub(crate) joined: FoundSpans,
 }
 
 /// A call that ends, as the matcher found it.
 pub(crate) struct Ended<'a> {
-    pub sample: &'a Sample,
+    pub(crate) sample: &'a Sample,
     /// Its time, compensated and without that of disturbances, ticks.
     pub ticks: i64,
     /// From its begin to its end, compensated, ticks.
@@ -279,7 +279,7 @@ pub(crate) struct Ended<'a> {
 }
 
 impl Watch {
-    pub fn new(wanted: Wanted) -> Self {
+    pub(crate) fn new(wanted: Wanted) -> Self {
         Self {
             calls: vec![Calls::default(); wanted.paths.len()],
             slowest: vec![Slowest::new(wanted.slowest); wanted.paths.len()],
@@ -297,12 +297,12 @@ impl Watch {
     }
 
     /// Whether calls are to be explained.
-    pub fn explains(&self) -> bool {
+    pub(crate) fn explains(&self) -> bool {
         self.wanted.slowest > 0
     }
 
     /// The place of the path among those that are watched; `names` gives its names.
-    pub fn place(&mut self, path: Path, names: impl FnOnce() -> WithRole) -> Option<usize> {
+    pub(crate) fn place(&mut self, path: Path, names: impl FnOnce() -> WithRole) -> Option<usize> {
         let node = path.node() as usize;
         if self.place_of.len() <= node {
             self.place_of.resize(node + 1, Place::Unknown);
@@ -327,7 +327,7 @@ impl Watch {
     }
 
     /// Takes the call that ends.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         place: usize,
         ended: &Ended<'_>,
@@ -366,7 +366,7 @@ impl Watch {
     }
 
     /// `names` gives the names of a path.
-    pub fn finish(
+    pub(crate) fn finish(
         self,
         intervals: Vec<String>,
         events: Vec<String>,

@@ -49,7 +49,7 @@ impl Cause {
     ];
 
     /// Name in the report.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Preempted => "preempted",
             Self::Switched => "switched",
@@ -86,16 +86,16 @@ impl Cause {
 /// A stretch during which something else had the thread's CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
-    pub start: i64,
+    pub(super) start: i64,
     /// The end; equal to `start` where only a point is known.
-    pub end: i64,
-    pub cause: Cause,
+    pub(super) end: i64,
+    pub(super) cause: Cause,
     /// Ticks of the disturbance that may lie outside of that stretch.
-    pub beside: i64,
+    pub(super) beside: i64,
 }
 
 impl Hit {
-    pub fn new(cause: Cause, start: i64, end: i64, per_us: i64) -> Self {
+    pub(super) fn new(cause: Cause, start: i64, end: i64, per_us: i64) -> Self {
         Self {
             start,
             end,
@@ -108,14 +108,14 @@ impl Hit {
 /// What the timer's interrupt takes beyond the time that rows of the kernel give it, ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
-    pub event: i32,
-    pub before: i64,
-    pub after: i64,
-    pub spread: i64,
+    pub(super) event: i32,
+    pub(super) before: i64,
+    pub(super) after: i64,
+    pub(super) spread: i64,
 }
 
 impl Timer {
-    pub fn new(cost: &InterruptCost, ns_per_tick: f64) -> Self {
+    pub(crate) fn new(cost: &InterruptCost, ns_per_tick: f64) -> Self {
         // A manifest is untrusted: at most a second, and nothing below 0.
         let ticks = |ns: f64| (ns.clamp(0.0, 1e9) / ns_per_tick).round() as i64;
         Self {

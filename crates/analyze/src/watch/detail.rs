@@ -59,7 +59,7 @@ fn elapsed(call: &Call) -> i64 {
 }
 
 impl Slowest {
-    pub fn new(most: usize) -> Self {
+    pub(super) fn new(most: usize) -> Self {
         Self {
             most,
             calls: Vec::new(),
@@ -68,11 +68,11 @@ impl Slowest {
     }
 
     /// Whether a call of that time may be one of them.
-    pub fn takes(&self, elapsed: i64) -> bool {
+    pub(super) fn takes(&self, elapsed: i64) -> bool {
         self.most > 0 && elapsed >= self.least
     }
 
-    pub fn push(&mut self, call: Call) {
+    pub(super) fn push(&mut self, call: Call) {
         if self.takes(elapsed(&call)) {
             self.calls.push(call);
             if self.calls.len() >= 2 * self.most {
@@ -81,7 +81,7 @@ impl Slowest {
         }
     }
 
-    pub fn append(&mut self, other: Self) {
+    pub(super) fn append(&mut self, other: Self) {
         self.most = self.most.max(other.most);
         self.calls.extend(other.calls);
         self.settle();
@@ -98,12 +98,12 @@ impl Slowest {
     }
 
     /// The calls, the slowest first.
-    pub fn calls(mut self) -> Vec<Call> {
+    pub(crate) fn calls(mut self) -> Vec<Call> {
         self.settle();
         self.calls
     }
 
-    pub fn each(&mut self) -> impl Iterator<Item = &mut Call> {
+    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Call> {
         self.calls.iter_mut()
     }
 }
