@@ -162,8 +162,10 @@ fn delays_of_a_live_program_are_attributed_to_what_caused_them() {
         }
     }
     println!("otherwise: {others:#?}");
-    for ((name, ..), (right, of)) in KINDS.into_iter().zip(right) {
+    for ((name, ..), (right, of)) in KINDS.iter().zip(right) {
         println!("{name}: {right} of {of}");
+    }
+    for ((name, ..), (right, of)) in KINDS.into_iter().zip(right) {
         assert!(
             of >= EACH && f64::from(right) >= RIGHT * of as f64,
             "{name}"
