@@ -13,7 +13,6 @@ use crate::clocks::Clocks;
 use crate::columns::Columns;
 use crate::cost::{CostTable, PairCorrection};
 use crate::error::Error;
-use crate::evidence::{Evidence, Timer};
 use crate::match_context::{MatchContext, Nearest};
 use crate::matching::{RowCounts, settle_messages};
 use crate::names::Names;
@@ -30,6 +29,7 @@ use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
 use crate::tree::Tree;
 use crate::watch::{Watch, Watched};
+use undertick_evidence::{Evidence, Timer};
 
 /// One analysis of one trace. Feed every batch in the order of the trace, [`Analysis::passes`]
 /// times, and report the end of each pass.

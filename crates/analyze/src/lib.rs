@@ -48,8 +48,6 @@ mod clocks;
 pub mod columns;
 mod cost;
 mod error;
-#[doc(hidden)]
-pub mod evidence;
 mod fast_path;
 pub mod hosts;
 #[doc(hidden)]
@@ -67,14 +65,12 @@ mod palette_matcher;
 #[doc(hidden)]
 pub mod parallel;
 mod perturbation;
-pub mod pooled;
 mod raw;
 mod reading;
 pub mod recent;
 mod ring;
 mod roles;
 mod rules;
-pub mod runs;
 mod sample;
 mod sampled;
 mod shard;
@@ -82,7 +78,6 @@ mod slices;
 mod span_rows;
 pub mod spans;
 mod spool;
-pub mod statistics;
 mod strata;
 mod summary;
 mod table;

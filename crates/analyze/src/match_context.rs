@@ -13,7 +13,6 @@ use undertick_document::IntervalKind;
 use crate::cells::{Cell, Family, MOST_NAMES, NEW_CELL, TOO_MANY, UNSEEN};
 use crate::clocks::Clocks;
 use crate::cost::CostTable;
-use crate::evidence::{Evidence, SampleCauses};
 use crate::messages::Messages;
 use crate::names::Names;
 use crate::pairs::Pairs;
@@ -28,6 +27,7 @@ use crate::tally::{Dropping, Parent, Tally};
 use crate::tree::{Call, Path, Tree};
 use crate::waiting::Waiting;
 use crate::watch::Watch;
+use undertick_evidence::{Evidence, SampleCauses};
 
 /// Most last instants stored over all rings, 40 bytes each.
 pub(crate) const MOST_LASTS: usize = 1 << 22;

@@ -15,12 +15,12 @@ use crate::spans::{self, SpanFile, Spans, SpansDescription, Writing};
 
 use crate::analysis::Analysis;
 use crate::error::{Error, Failed};
-use crate::evidence::Evidence;
 use crate::innermost::{ByThread, FoundSpans, Join};
 use crate::options::Options;
 use crate::raw;
 use crate::shard::{ShardResult, Worker};
 use crate::watch::{Wanted, Watch, Watched};
+use undertick_evidence::Evidence;
 
 /// Batches read ahead of their analysis, where CPUs are free.
 const AHEAD: usize = 4;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use undertick_document::{IntervalReport, Slowed};
+use undertick_document::Slowed;
 use undertick_estimate::{HalfSections, Slowdown, scaled, slowdown};
 use undertick_format::manifest;
 use undertick_format::schema::{Kind, Switched};
@@ -340,24 +340,6 @@ fn half_at(halves: &[Half], cursor: &mut usize, time: i64) -> Option<usize> {
         *cursor = halves.partition_point(|half| half.until <= time);
     }
     holds(*cursor).then_some(*cursor)
-}
-
-/// Orders intervals by their total time, those whose total is not known first.
-pub(crate) fn by_total(a: &IntervalReport, b: &IntervalReport) -> core::cmp::Ordering {
-    a.total_ns
-        .unwrap_or(f64::NEG_INFINITY)
-        .total_cmp(&b.total_ns.unwrap_or(f64::NEG_INFINITY))
-}
-
-/// The slow-down, as a share, of the interval that stayed on and took most time.
-pub(crate) fn of_the_program(intervals: &[IntervalReport]) -> Option<Estimate> {
-    let slowed = intervals
-        .iter()
-        .filter_map(|i| Some((i, i.slowed.as_ref()?)));
-    let (interval, slowed) = slowed.max_by(|(a, _), (b, _)| by_total(a, b))?;
-    let mut share = slowed.share.clone();
-    share.method = format!("of {}, by {}: {}", interval.name, slowed.what, share.method);
-    Some(share)
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use undertick_document::IntervalKind;
 
 use crate::spans::span_schema;
 
-use crate::evidence::{CAUSES, Cause};
 use crate::tally::Tally;
+use undertick_evidence::{CAUSES, Cause};
 
 /// Reason for dropping a span, in addition to those of [`Cause`].
 const DESCHEDULED: i32 = CAUSES as i32;

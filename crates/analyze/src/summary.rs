@@ -8,22 +8,20 @@ use std::collections::BTreeMap;
 
 use undertick_document::{
     ClockSummary, Compensation, Culled, FrequencyReport, HostSummary, IntervalKind, IntervalReport,
-    Report, SCHEMA_VERSION, Scope, Settings, ShareOf, Slowed, TakenOff, TraceSummary,
-    without_impossible,
+    Report, SCHEMA_VERSION, SampleStatistics, Scope, Settings, ShareOf, Slowed, TakenOff,
+    TraceSummary, slowdown_of_program, without_impossible,
 };
 use undertick_estimate::{Cost, Sample, Series, rate, ratio_of_sums, scaled, spread_over_time};
+use undertick_evidence::Cause;
 use undertick_format::manifest::{Descheduled, Manifest};
 use undertick_units::Estimate;
 
 use crate::cost::{Costs, InPlace};
-use crate::evidence::Cause;
 use crate::match_context::MatchContext;
 use crate::matching::RowCounts;
 use crate::options::{Compensate, Options};
-use crate::perturbation::{by_total, of_the_program};
 use crate::roles::Roles;
 use crate::shard::RingAccount;
-use crate::statistics;
 use crate::tally::{Dropping, Parent, Tally};
 use crate::warnings::{FEW_STEPS, Facts, warnings};
 
@@ -90,7 +88,7 @@ impl Summary {
         let paths = paths::paths(&source, &self.roles(&context.roles));
         if !self.has_table {
             intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
-            intervals.sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));
+            intervals.sort_by(|a, b| b.cmp_total(a).then(a.name.cmp(&b.name)));
         }
         let mut frequencies = self.frequencies(&context, &tallies);
         if !self.has_table {
@@ -124,7 +122,7 @@ impl Summary {
             runs: None,
             runs_within_ns: None,
             trace: TraceSummary {
-                perturbation: of_the_program(&intervals),
+                perturbation: slowdown_of_program(&intervals),
                 ..self.trace()
             },
             intervals,
@@ -320,7 +318,7 @@ impl Summary {
                 .iter()
                 .filter_map(|&(key, p)| Some((key.to_owned(), self.quantile(&kept, p)?)))
                 .collect::<BTreeMap<_, _>>(),
-            statistics: statistics::from_sample(&kept.sample, kept.residue, self.ns()),
+            statistics: statistics(&kept.sample, kept.residue, self.ns()),
             compensation: match &worse {
                 None => self.compensation(context, tally, &kept, compensated, in_place),
                 Some(_) => Compensation {
@@ -468,4 +466,15 @@ fn kept_because(manifest: &Manifest) -> Vec<String> {
 
 fn span_ticks((lo, hi): (i64, i64)) -> f64 {
     (i128::from(hi) - i128::from(lo)) as f64
+}
+
+/// The statistics of a sample of ticks; `residue` ticks are added to each duration.
+fn statistics(sample: &Sample, residue: f64, ns_per_tick: f64) -> SampleStatistics {
+    let moments = sample.moments();
+    let in_ns = |ticks: Option<i64>| ticks.map(|t| (t as f64 + residue) * ns_per_tick);
+    SampleStatistics {
+        min: in_ns(moments.min()),
+        max: in_ns(moments.max()),
+        sd: moments.sd().map(|sd| sd * ns_per_tick),
+    }
 }

@@ -12,11 +12,11 @@ use undertick_estimate::{Series, SignedHistogram};
 use crate::cells::Family;
 use crate::clocks::Doubt;
 use crate::cost::{CostTable, Costs, Taken};
-use crate::evidence::{CAUSES, Cause, SampleCauses};
 use crate::sample::Sample;
 use crate::strata::Strata;
 use crate::tree;
 use improvement::Improvement;
+use undertick_evidence::{CAUSES, Cause, SampleCauses};
 
 /// Samples that were dropped; they are readmitted if they are many.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ pub(crate) struct Tally {
     pub(crate) unknown: u64,
     pub(crate) culled_descheduled: u64,
     pub(crate) culled_ratio: u64,
-    /// Number of dropped samples by [`crate::evidence::Cause`].
+    /// Number of dropped samples by [`undertick_evidence::Cause`].
     pub(crate) culled_evidence: [u64; CAUSES],
     pub(crate) evidence: [Fallen; CAUSES],
     /// Kept samples with a cause in them, as read but without the time of their disturbances.

@@ -16,7 +16,6 @@ mod paths;
 mod perturbation;
 mod raw_blocks;
 mod recent;
-mod runs;
 mod sampled;
 mod support;
 mod timeline;

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use support::*;
 use undertick_analyze::Options;
-use undertick_analyze::runs::{Run, combine};
+use undertick_combine::{Run, combine};
 use undertick_document::{PathReport, Report};
 use undertick_format::manifest::{Manifest, Thread};
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use undertick_analyze::runs::{Run, combine};
 use undertick_analyze::{Options, analyze};
 use undertick_causes::{add_states, add_states_of_runs};
+use undertick_combine::{Run, combine};
 use undertick_document::{PathStates, Report, StateCondition, StateFact};
 use undertick_format::manifest::Perturbation;
 use undertick_format::read::Trace;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use undertick_analyze::runs::{self, MOST_RUNS, Run};
 use undertick_analyze::{Options, Table};
+use undertick_combine::{MOST_RUNS, Run, combine};
 use undertick_document::Report as Document;
 use undertick_document::explanation::Explanation;
 use undertick_document::timeline::Timeline;
@@ -124,7 +124,7 @@ fn analyze_runs(
             report: undertick_analyze::analyze(&trace, options.clone(), &mut on_progress)?,
         });
     }
-    let mut report = runs::combine(&runs, options.confidence)
+    let mut report = combine(&runs, options.confidence)
         .ok_or_else(|| Failure::usage(format!("{}: no run in it", arguments.trace.display())))?;
     undertick_causes::add_states_of_runs(traces, options, &mut report, &mut |share| {
         progress.share("comparing calls", share);

@@ -103,6 +103,26 @@ pub struct IntervalReport {
     pub across_hosts: Option<AcrossHosts>,
 }
 
+impl IntervalReport {
+    /// Orders intervals by their total time, those whose total is not known first.
+    #[must_use]
+    pub fn cmp_total(&self, other: &Self) -> core::cmp::Ordering {
+        let total = |of: &Self| of.total_ns.unwrap_or(f64::NEG_INFINITY);
+        total(self).total_cmp(&total(other))
+    }
+}
+
+/// The slow-down of a program by its points, as a share: that of the interval which stayed on and took
+/// most time. `None` where none was switched.
+#[must_use]
+pub fn slowdown_of_program(intervals: &[IntervalReport]) -> Option<Estimate> {
+    let slowed = (intervals.iter()).filter_map(|i| Some((i, i.slowed.as_ref()?)));
+    let (interval, slowed) = slowed.max_by(|(a, _), (b, _)| a.cmp_total(b))?;
+    let mut share = slowed.share.clone();
+    share.method = format!("of {}, by {}: {}", interval.name, slowed.what, share.method);
+    Some(share)
+}
+
 /// Figures of the samples that have no confidence interval; `null` where they cannot be given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleStatistics {

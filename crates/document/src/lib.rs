@@ -31,7 +31,7 @@ pub use interposed::{Allocations, Lock, LockKind, LockWaits, Locks, PathAllocati
 pub use interval::{
     AcrossHosts, Alternative, Compensation, Culled, Evidence, Histogram, IntervalKind,
     IntervalReport, Mode, OfThisRun, Reads, RunFigures, SampleStatistics, Sampled, ShareOf, Slowed,
-    TakenOff, Unexplained, Valley,
+    TakenOff, Unexplained, Valley, slowdown_of_program,
 };
 pub use paths::PathReport;
 pub use stacks::{FunctionShare, PathStacks, StackFunction, StackNode, Stacks};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use undertick_analyze::{pooled, statistics};
+use undertick_combine::pooled;
 use undertick_document::{
     Compensation, Histogram, IntervalReport, Repeated, RepetitionFigure, Report, SampleStatistics,
     Scope, Warning, without_impossible,
@@ -280,7 +280,7 @@ fn put_together<'a>(
         statistics: SampleStatistics {
             // The repetitions differ, which is in the confidence interval.
             sd: None,
-            ..statistics::pooled(&less_null)
+            ..pooled::statistics(&less_null)
         },
         compensation: Compensation {
             method: "null step".to_owned(),

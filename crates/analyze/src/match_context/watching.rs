@@ -1,12 +1,12 @@
 //! Looks at single calls, in the pass that does nothing else.
 
 use super::MatchContext;
-use crate::evidence::SampleCauses;
 use crate::innermost::Waiting;
 use crate::sample::Sample;
 use crate::tally::Dropping;
 use crate::tree::{Path, WithRole};
 use crate::watch::{Begun, Ended};
+use undertick_evidence::SampleCauses;
 
 impl MatchContext {
     /// A span of this ring ends that is perhaps looked at.

@@ -4,9 +4,9 @@ use undertick_document::explanation::PartCause;
 use undertick_format::schema::off;
 
 use super::switches::Switches;
-use undertick_analyze::evidence::{Cause, Evidence, Piece};
 use undertick_analyze::watch::Call;
 use undertick_analyze::watch::detail::Inside;
+use undertick_evidence::{Cause, Evidence, Piece};
 
 /// Causes of the kernel, in the order of the document.
 pub(super) const KERNEL: [PartCause; 11] = [

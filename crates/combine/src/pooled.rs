@@ -135,6 +135,39 @@ fn dropped(of: &[&IntervalReport]) -> (Culled, Vec<Evidence>) {
     (culled, evidence.into_values().collect())
 }
 
+/// The statistics of all samples of several recordings: each interval with the time in ns that is
+/// subtracted from its samples.
+#[must_use]
+pub fn statistics(all: &[(&IntervalReport, f64)]) -> SampleStatistics {
+    let each = |figure: fn(&SampleStatistics) -> Option<f64>| {
+        (all.iter()).filter_map(move |(i, less)| Some(figure(&i.statistics)? - less))
+    };
+    SampleStatistics {
+        min: each(|s| s.min).reduce(f64::min),
+        max: each(|s| s.max).reduce(f64::max),
+        sd: sd(all),
+    }
+}
+
+/// Standard deviation of all samples, from each recording's and from the differences of their
+/// means.
+fn sd(all: &[(&IntervalReport, f64)]) -> Option<f64> {
+    let each: Option<Vec<(f64, f64, f64)>> = (all.iter())
+        .filter(|(i, _)| i.count > 1)
+        .map(|(i, less)| {
+            let mean = i.mean.as_ref()?.value - less;
+            Some((i.count as f64, mean, i.statistics.sd?))
+        })
+        .collect();
+    let each = each.filter(|each| !each.is_empty())?;
+    let n: f64 = each.iter().map(|(n, ..)| n).sum();
+    let mean = each.iter().map(|(n, mean, _)| n * mean).sum::<f64>() / n;
+    let squares: f64 = (each.iter())
+        .map(|(n, own, sd)| (n - 1.0) * sd * sd + n * (own - mean) * (own - mean))
+        .sum();
+    Some((squares / (n - 1.0)).sqrt())
+}
+
 /// A repetition has samples in a mode if at least this share lies there.
 const SEEN: f64 = 0.05;
 

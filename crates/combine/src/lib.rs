@@ -1,4 +1,7 @@
-//! Combines several recordings of one program into the figures of a repetition.
+//! One report of several recordings.
+//!
+//! **Question.** A program was recorded several times: what would a repetition give? [`combine`] makes
+//! the figures of runs; [`pooled`] has what repetitions of an experiment need besides.
 //!
 //! **Method.** All samples of a run share conditions: where its memory lies, how fast its core
 //! runs. So each run is one number for each figure. The figure of the set is the median of these
@@ -11,20 +14,19 @@
 //! useful one. Totals are of all runs, so a total over its count is not the figure `mean`.
 
 mod paths;
+pub mod pooled;
 mod warnings;
 
 use std::collections::BTreeMap;
 
 use undertick_document::{
     Alternative, Compensation, FrequencyReport, Histogram, IntervalKind, IntervalReport, Report,
-    RunFigures, Sampled, Scope, ShareOf, Slowed, TraceSummary, Unexplained, without_impossible,
+    RunFigures, Sampled, Scope, ShareOf, Slowed, TraceSummary, Unexplained, slowdown_of_program,
+    without_impossible,
 };
 pub use undertick_estimate::MOST_RUNS;
 use undertick_estimate::median_of_runs;
 use undertick_units::{Estimate, Interval};
-
-use crate::perturbation::{by_total, of_the_program};
-use crate::{pooled, statistics};
 
 use warnings::{close, far_off, missing, notes, warnings, within_ns};
 
@@ -51,13 +53,13 @@ pub fn combine(runs: &[Run], level: f64) -> Option<Report> {
         .filter_map(|key| interval(runs, key, level))
         .collect();
     if report.settings.table.is_none() {
-        (report.intervals).sort_by(|a, b| by_total(b, a).then(a.name.cmp(&b.name)));
+        (report.intervals).sort_by(|a, b| b.cmp_total(a).then(a.name.cmp(&b.name)));
     }
     report.paths = paths::paths(runs);
     report.frequencies = (names(runs, |report| &report.frequencies, |f| f.name.clone()).iter())
         .filter_map(|name| frequency(runs, name, level))
         .collect();
-    report.trace.perturbation = of_the_program(&report.intervals);
+    report.trace.perturbation = slowdown_of_program(&report.intervals);
     report.warnings = warnings(runs);
     report.warnings.extend(close(runs));
     report.warnings.extend(far_off(&report.intervals, level));
@@ -332,7 +334,7 @@ fn interval<'a>(runs: &'a [Run], key: &Key, level: f64) -> Option<IntervalReport
                 Some((key.clone(), figure))
             })
             .collect(),
-        statistics: statistics::pooled(&statistics),
+        statistics: pooled::statistics(&statistics),
         compensation: of_runs.compensation(),
         by_run: of_runs.by_run(),
         histogram,

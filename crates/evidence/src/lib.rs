@@ -1,4 +1,30 @@
-//! Disturbances of a thread while it was measured, from the kernel's events.
+//! What disturbed a thread while it was measured, from the kernel's events.
+//!
+//! **Question.** A sample of a thread lasted from one reading to another. What had the CPU meanwhile, how
+//! long, and how much of that is not known?
+//!
+//! ```
+//! use undertick_evidence::{Cause, Evidence};
+//! use undertick_format::schema::{Kind, off};
+//!
+//! // Exact times, five ticks in a microsecond; thread 7 is preempted from tick 100 to tick 150.
+//! let mut evidence = Evidence::with_error(0, 5);
+//! evidence.push(Kind::SwitchOut as i8, 0, 7, 100, off::PREEMPTED);
+//! evidence.push(Kind::SwitchIn as i8, 0, 7, 150, 0);
+//! evidence.select(7);
+//! let causes = evidence.causes_in(90, 1000);
+//! assert_eq!(causes.disturbance(), Some(Cause::Preempted));
+//! assert_eq!(causes.by_others(), 50);
+//! // The caches are cold afterwards, for at most 5 us: that is too much for so short a sample.
+//! assert_eq!(evidence.causes_in(90, 160).dropped_for(), Some(Cause::Preempted));
+//! ```
+//!
+//! **Method.** Rows of the kernel are pushed in order of time, then samples are asked for thread by
+//! thread, in order of their ends. A disturbance has a known time, and an unknown part beside it: a
+//! sample is dropped only where that part exceeds a twentieth of what is left of it.
+//!
+//! **Caveats.** What the kernel lost is counted and not guessed. A thread that no row is about has no
+//! causes.
 
 mod cause;
 mod pieces;
@@ -10,12 +36,12 @@ use undertick_format::schema::{Kind, off};
 
 pub use cause::Cause;
 use cause::{AFTER_INTERRUPT_US, Hit};
-pub(crate) use cause::{CAUSES, Timer};
+pub use cause::{CAUSES, Timer};
 pub use pieces::Piece;
 
 /// Samples over this many times the smallest without a known cause are counted (TRAMS drops
 /// them).
-pub(crate) const UNEXPLAINED_RATIO: f64 = 4.0;
+pub const UNEXPLAINED_RATIO: f64 = 4.0;
 
 /// Soft interrupts that a system call raises: the network's two, those of block devices and of
 /// tasklets.
@@ -26,12 +52,12 @@ const TIMES_BESIDE: i64 = 20;
 
 /// The disturbances and other causes in one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SampleCauses {
+pub struct SampleCauses {
     /// Bit `c` for cause `c`.
     causes: u16,
     /// Ticks inside the sample, by cause: a soft interrupt on top of an interrupt counts for
     /// both.
-    pub(crate) ticks: [i64; CAUSES],
+    pub ticks: [i64; CAUSES],
     /// Ticks inside the sample with at least one disturbance.
     by_others: i64,
     /// Ticks inside the sample with at least one cause of any kind.
@@ -44,7 +70,7 @@ pub(crate) struct SampleCauses {
 
 impl SampleCauses {
     /// The value for most samples, so that nothing is computed for each of them.
-    pub(crate) const NOTHING: Self = Self {
+    pub const NOTHING: Self = Self {
         causes: 0,
         ticks: [0; CAUSES],
         by_others: 0,
@@ -53,12 +79,17 @@ impl SampleCauses {
         too_short: false,
     };
 
-    pub(crate) fn has(&self, cause: Cause) -> bool {
+    /// Whether this cause is in it.
+    #[must_use]
+    #[inline]
+    pub fn has(&self, cause: Cause) -> bool {
         self.causes & (1 << cause as u8) != 0
     }
 
     /// What disturbed the sample.
-    pub(crate) fn disturbance(&self) -> Option<Cause> {
+    #[must_use]
+    #[inline]
+    pub fn disturbance(&self) -> Option<Cause> {
         Cause::ALL
             .into_iter()
             .find(|c| c.disturbs() && self.has(*c))
@@ -66,17 +97,23 @@ impl SampleCauses {
 
     /// The disturbance for which the sample is dropped, because too much of it is unknown. For
     /// others their time is taken off ([`Self::by_others`]).
-    pub(crate) fn dropped_for(&self) -> Option<Cause> {
+    #[must_use]
+    #[inline]
+    pub fn dropped_for(&self) -> Option<Cause> {
         self.disturbance().filter(|_| self.too_short)
     }
 
     /// Whether a page fault hit it.
-    pub(crate) fn has_fault(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn has_fault(&self) -> bool {
         self.has(Cause::Fault)
     }
 
     /// Whether the thread was off its CPU, for any reason.
-    pub(crate) fn was_off(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn was_off(&self) -> bool {
         [
             Cause::Preempted,
             Cause::Switched,
@@ -88,12 +125,16 @@ impl SampleCauses {
     }
 
     /// Ticks of the sample during which it did not run, waiting included: at most its length.
-    pub(crate) fn taken(&self) -> i64 {
+    #[must_use]
+    #[inline]
+    pub fn taken(&self) -> i64 {
         self.taken
     }
 
     /// Ticks of the sample during which its thread had given the CPU away itself.
-    pub(crate) fn off_cpu(&self) -> i128 {
+    #[must_use]
+    #[inline]
+    pub fn off_cpu(&self) -> i128 {
         [Cause::Waited, Cause::OwnThread]
             .into_iter()
             .map(|cause| i128::from(self.ticks[cause as usize]))
@@ -102,7 +143,9 @@ impl SampleCauses {
 
     /// Ticks of the sample during which something else had the CPU, unless the thread gave it
     /// away itself: at most its length.
-    pub(crate) fn by_others(&self) -> i64 {
+    #[must_use]
+    #[inline]
+    pub fn by_others(&self) -> i64 {
         self.by_others
     }
 
@@ -114,7 +157,9 @@ impl SampleCauses {
     }
 
     /// Whether there is no cause.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
         self.causes == 0
     }
 }
@@ -181,17 +226,18 @@ pub struct Evidence {
     per_us: i64,
     settled: bool,
     /// Rows that were used.
-    pub(crate) rows: u64,
+    pub rows: u64,
     /// Records that the sources lost.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// Time that the hypervisor took from all CPUs, ns.
-    pub(crate) stolen_ns: u64,
+    pub stolen_ns: u64,
 }
 
 impl Evidence {
     /// Makes evidence whose times have errors up to `error` ticks; `per_us` ticks are a
     /// microsecond.
-    pub(crate) fn with_error(error: i64, per_us: i64) -> Self {
+    #[must_use]
+    pub fn with_error(error: i64, per_us: i64) -> Self {
         Self {
             error: error.max(0),
             per_us: per_us.max(1),
@@ -200,12 +246,13 @@ impl Evidence {
     }
 
     /// Adds what the timer's interrupt takes beyond its rows.
-    pub(crate) fn with_timer(self, timer: Option<Timer>) -> Self {
+    #[must_use]
+    pub fn with_timer(self, timer: Option<Timer>) -> Self {
         Self { timer, ..self }
     }
 
     /// Takes a row of the kernel; rows come in order of time.
-    pub(crate) fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
+    pub fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
         let Some(kind) = Kind::from_code(kind) else {
             return;
         };
@@ -294,30 +341,34 @@ impl Evidence {
     }
 
     /// A number of microseconds in ticks.
+    #[must_use]
     pub fn ticks_of_us(&self, us: i64) -> i64 {
         us.saturating_mul(self.per_us)
     }
 
     /// Bound on the error of the kernel's times against the program's, ticks.
+    #[must_use]
+    #[inline]
     pub fn error(&self) -> i64 {
         self.error
     }
 
     /// Whether any row says something of a thread.
+    #[must_use]
     #[inline]
     pub fn is_there(&self) -> bool {
         self.rows > 0
     }
 
     /// Announces that the next samples are from this thread.
-    pub(crate) fn select(&mut self, tid: i32) {
+    pub fn select(&mut self, tid: i32) {
         self.settle();
         self.current = self.place_of.get(&tid).copied();
         self.query = QueryCursor::default();
     }
 
     /// Announces that all rows have come: those of the kernel come before all others.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if self.settled {
             return;
         }
@@ -340,7 +391,9 @@ impl Evidence {
     }
 
     /// Whether anything may have hit the selected thread between these readings.
-    pub(crate) fn is_anything(&self, start: i64, end: i64) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_anything(&self, start: i64, end: i64) -> bool {
         let Some(place) = self.current else {
             return false;
         };
@@ -353,7 +406,7 @@ impl Evidence {
     /// The causes in the sample from `start` to `end` of the selected thread. What may lie in it,
     /// because the kernel's times are not exact, counts.
     #[inline]
-    pub(crate) fn causes_in(&mut self, start: i64, end: i64) -> SampleCauses {
+    pub fn causes_in(&mut self, start: i64, end: i64) -> SampleCauses {
         let error = self.error;
         match self.current {
             Some(place) => {
@@ -421,5 +474,4 @@ fn covered<'a>(hits: impl Iterator<Item = &'a Hit>, start: i64, end: i64) -> i64
 }
 
 #[cfg(test)]
-#[path = "evidence_tests.rs"]
 mod tests;

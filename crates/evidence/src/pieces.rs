@@ -5,9 +5,11 @@ use super::{CAUSES, Cause, Evidence, Hit};
 /// A piece of a stretch, with its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// Its cause.
     pub cause: Cause,
+    /// Its first tick.
     pub start: i64,
-    /// Equal to `start` where only a point is known.
+    /// Its end; equal to `start` where only a point is known.
     pub end: i64,
 }
 
@@ -28,6 +30,7 @@ const BY_RANK: [Cause; CAUSES] = [
 impl Evidence {
     /// What took the time of a thread from `start` to `end`, in order. Together the pieces last as
     /// long as [`super::SampleCauses::taken`] says; points come with the pieces.
+    #[must_use]
     pub fn pieces(&self, tid: i32, start: i64, end: i64) -> Vec<Piece> {
         let Some(&place) = self.place_of.get(&tid) else {
             return Vec::new();

@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use support::{begin, end, interval, manifest, report};
 use undertick_analyze::Options;
-use undertick_analyze::runs::{Run, combine};
+use undertick_combine::{Run, combine};
 use undertick_document::{Report, Scope};
 
 /// Makes a run of eight spans of equal length, and one span of another event after them if `extra`.

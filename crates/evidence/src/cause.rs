@@ -9,10 +9,13 @@ pub enum Cause {
     Preempted,
     /// Taken off the CPU for an unknown reason.
     Switched,
+    /// An interrupt.
     Interrupt,
+    /// A soft interrupt that something else raised.
     SoftInterrupt,
     /// It continued on another CPU.
     Migrated,
+    /// A page fault.
     Fault,
     /// It gave its CPU away itself: it waited, slept or yielded.
     Waited,
@@ -23,20 +26,20 @@ pub enum Cause {
     OwnThread,
 }
 
-/// How many causes there are.
-pub(crate) const CAUSES: usize = 9;
+/// Number of causes.
+pub const CAUSES: usize = 9;
 /// A soft interrupt that starts at most this long after an interrupt, or after another one that
 /// did, was raised by that interrupt, us.
-pub(super) const AFTER_INTERRUPT_US: i64 = 2;
+pub(crate) const AFTER_INTERRUPT_US: i64 = 2;
 /// Cost of a disturbance beyond the time that the kernel's events give it: entry and exit of an
 /// interrupt, where that was not measured, us.
-pub(super) const INTERRUPT_BESIDE_US: i64 = 1;
+pub(crate) const INTERRUPT_BESIDE_US: i64 = 1;
 /// Cost of two switches, or of a migration, with the caches that are cold after it, us.
-pub(super) const SWITCH_BESIDE_US: i64 = 5;
+pub(crate) const SWITCH_BESIDE_US: i64 = 5;
 
 impl Cause {
     /// Precedence for attributing a sample to one of several causes.
-    pub(crate) const ALL: [Self; CAUSES] = [
+    pub const ALL: [Self; CAUSES] = [
         Self::Preempted,
         Self::Switched,
         Self::Interrupt,
@@ -49,7 +52,8 @@ impl Cause {
     ];
 
     /// Name in the report.
-    pub(crate) const fn name(self) -> &'static str {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Preempted => "preempted",
             Self::Switched => "switched",
@@ -66,7 +70,8 @@ impl Cause {
     /// Whether it disturbs a sample from outside. Some causes are what the program does: waiting,
     /// also for a CPU that another of its threads has, page faults, and what its own calls raise.
     /// Those are flagged.
-    pub(crate) const fn disturbs(self) -> bool {
+    #[must_use]
+    pub const fn disturbs(self) -> bool {
         !matches!(
             self,
             Self::Fault | Self::Waited | Self::OwnSoftInterrupt | Self::OwnThread
@@ -85,17 +90,17 @@ impl Cause {
 
 /// A stretch during which something else had the thread's CPU.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hit {
-    pub(super) start: i64,
+pub(crate) struct Hit {
+    pub(crate) start: i64,
     /// The end; equal to `start` where only a point is known.
-    pub(super) end: i64,
-    pub(super) cause: Cause,
+    pub(crate) end: i64,
+    pub(crate) cause: Cause,
     /// Ticks of the disturbance that may lie outside of that stretch.
-    pub(super) beside: i64,
+    pub(crate) beside: i64,
 }
 
 impl Hit {
-    pub(super) fn new(cause: Cause, start: i64, end: i64, per_us: i64) -> Self {
+    pub(crate) fn new(cause: Cause, start: i64, end: i64, per_us: i64) -> Self {
         Self {
             start,
             end,
@@ -107,15 +112,17 @@ impl Hit {
 
 /// What the timer's interrupt takes beyond the time that rows of the kernel give it, ticks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Timer {
-    pub(super) event: i32,
-    pub(super) before: i64,
-    pub(super) after: i64,
-    pub(super) spread: i64,
+pub struct Timer {
+    pub(crate) event: i32,
+    pub(crate) before: i64,
+    pub(crate) after: i64,
+    pub(crate) spread: i64,
 }
 
 impl Timer {
-    pub(crate) fn new(cost: &InterruptCost, ns_per_tick: f64) -> Self {
+    /// From what was measured, for a clock with ticks of that length.
+    #[must_use]
+    pub fn new(cost: &InterruptCost, ns_per_tick: f64) -> Self {
         // A manifest is untrusted: at most a second, and nothing below 0.
         let ticks = |ns: f64| (ns.clamp(0.0, 1e9) / ns_per_tick).round() as i64;
         Self {
@@ -128,7 +135,7 @@ impl Timer {
 
     /// Extends the interrupt to all that it takes. For other interrupts it is only known that
     /// they may take as much in addition.
-    pub(super) fn widen(self, event: i32, hit: Hit) -> Hit {
+    pub(crate) fn widen(self, event: i32, hit: Hit) -> Hit {
         if event == self.event {
             Hit {
                 start: hit.start.saturating_sub(self.before),
