@@ -18,13 +18,13 @@ use crate::disk::{BUFFER_BYTES, Disk};
 use crate::exited_threads::ExitedThreads;
 use crate::follow::Follow;
 use crate::perturbation::Levels;
-use crate::pool::Pool;
 use crate::recover::Recovered;
 use crate::ring_drain::{CUT, Ring, Warnings};
 use crate::sampled;
 use crate::session::Session;
-use crate::session_lock::SessionLock;
 use crate::trace_dir::TraceDir;
+use undertick_memory::pool::Pool;
+use undertick_memory::session_lock::SessionLock;
 
 /// Leave less than this undrained in its ring.
 const LITTLE_BYTES: u64 = 64 * 1024;

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use undertick_ring::layout::control;
 
-use crate::attach_page::AttachPage;
-use crate::control_page::{ControlPage, open_control};
 use crate::names::Names;
-use crate::pool_map::PoolMap;
-use crate::session_dir::SessionDir;
+use undertick_memory::attach_page::AttachPage;
+use undertick_memory::control_page::{ControlPage, open_control};
+use undertick_memory::pool_map::PoolMap;
+use undertick_memory::session_dir::SessionDir;
 
 /// See the module documentation.
 pub(crate) struct Damaged {

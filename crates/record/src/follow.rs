@@ -13,8 +13,8 @@ use undertick_trigger::{Name, Ring, Watch};
 
 use crate::names::merge_names;
 use crate::ring_drain::copy;
-use crate::ring_map::RingMap;
 use crate::session::Session;
+use undertick_memory::ring_map::RingMap;
 
 /// How often names are read that were given after the first record of their event.
 const NAMES_EVERY: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use rustix::fs::FallocateFlags;
 use undertick_format::manifest::{Name, Thread};
 use undertick_ring::layout::{NAMES_FILE, names};
 
-use crate::session_dir::SessionDir;
+use undertick_memory::session_dir::SessionDir;
 
 /// Most bytes that are read of a log: 65536 names of usual length take 2 MB.
 const MOST_BYTES: usize = 16 << 20;

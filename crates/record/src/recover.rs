@@ -11,9 +11,9 @@ use undertick_ring::{Kind, Overflow, Record};
 
 use crate::accounts::ACCOUNTS_FILE;
 use crate::exited_threads::EXITED_THREADS_FILES;
-use crate::pool_map::PoolMap;
-use crate::ring_map::RingMap;
 use crate::trace_dir::TraceDir;
+use undertick_memory::pool_map::PoolMap;
+use undertick_memory::ring_map::RingMap;
 
 /// How much of a ring is in the raw file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -25,13 +25,13 @@ use undertick_format::read::read_manifest;
 
 use crate::accounts::{self, Program, started};
 use crate::attach::end_is_wanted;
-use crate::attach_page::{self, AttachPage, has_ended};
 use crate::record::watch_signals;
 use crate::recording_loop::RecordingLoop;
 use crate::request::{PAUSE, RecordingProgress};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
+use undertick_memory::attach_page::{self, AttachPage, has_ended};
 
 /// Returns the clock with which a recording is made.
 ///

@@ -9,10 +9,10 @@ use undertick_ring::layout::SEGMENT_BYTES;
 use undertick_ring::{Chunk, Mapped, Memory, Overflow, Reader, Record};
 
 use crate::accounts::Ended;
-use crate::pool::Pool;
 use crate::recover::Recovered;
-use crate::ring_map::RingMap;
 use crate::sampled;
+use undertick_memory::pool::Pool;
+use undertick_memory::ring_map::RingMap;
 
 /// Most warnings about single rings; further ones are only counted.
 const MOST_WARNINGS: usize = 100;

@@ -8,8 +8,8 @@ use undertick_ring::Mapped;
 use undertick_ring::layout::cell::{self, CELLS};
 use undertick_ring::layout::{control, ring};
 
-use crate::control_page::{ControlPage, open_control};
-use crate::session_dir::SessionDir;
+use undertick_memory::control_page::{ControlPage, open_control};
+use undertick_memory::session_dir::SessionDir;
 
 /// A requested rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,15 +18,15 @@ use undertick_format::TraceError;
 use undertick_format::files::MANIFEST_FILE;
 use undertick_ring::layout::{self, SEGMENT_BYTES, control};
 
-use crate::attach_page::AttachPage;
-use crate::control_page::ControlPage;
 use crate::names::Names;
-use crate::pool::Pool;
-use crate::pool_map::PoolMap;
 use crate::sampled;
-pub use crate::session_dir::SessionDir;
 pub use crate::session_identity::of_recording;
-use crate::session_lock::SessionLock;
+use undertick_memory::attach_page::AttachPage;
+use undertick_memory::control_page::ControlPage;
+use undertick_memory::pool::Pool;
+use undertick_memory::pool_map::PoolMap;
+pub use undertick_memory::session_dir::SessionDir;
+use undertick_memory::session_lock::SessionLock;
 
 pub(crate) use place::parent_of;
 use place::{budget, make_pool, place, waited_for};

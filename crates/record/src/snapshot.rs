@@ -38,7 +38,6 @@ use undertick_ring::layout::{SEGMENT_BYTES, control};
 use undertick_ring::{Corrupt, Kind, Mapped, Memory, Reader, Record};
 
 use crate::accounts;
-use crate::control_page::open_control;
 use crate::description::{anchor, flight};
 use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::finalize;
@@ -46,15 +45,16 @@ use crate::kernel;
 use crate::lock_names;
 use crate::names::{self, Names};
 use crate::output;
-use crate::pool_map::PoolMap;
 use crate::recover::{each_block, rings_of};
 use crate::ring_drain::copy;
-use crate::ring_map::RingMap;
 use crate::sampled;
 use crate::session::SessionDir;
 use crate::session_identity::{self, NotTaken};
-use crate::session_lock::SessionLock;
 use crate::trace_dir::TraceDir;
+use undertick_memory::control_page::open_control;
+use undertick_memory::pool_map::PoolMap;
+use undertick_memory::ring_map::RingMap;
+use undertick_memory::session_lock::SessionLock;
 
 use part::Cut;
 pub(crate) use part::Part;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::Collector;
 use crate::ring_drain::Ring;
-use crate::ring_map::RingMap;
 use crate::session::Session;
+use undertick_memory::ring_map::RingMap;
 
 /// How long to wait, at the end of a recording, for a ring whose head was taken: its thread may
 /// have been killed while it made the ring.

@@ -16,7 +16,7 @@ use undertick_format::schema::Switched;
 use undertick_ring::layout::control;
 
 use super::Plan;
-use crate::control_page::ControlPage;
+use undertick_memory::control_page::ControlPage;
 
 /// After this time pairs become rarer, so that a long recording is not cut into ever more of
 /// them.

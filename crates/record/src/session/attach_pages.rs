@@ -8,8 +8,8 @@ use undertick_ring::layout::{self, control};
 
 use super::Session;
 use super::place::remove_left_behind;
-use crate::attach_page::AttachPage;
 use crate::sampled;
+use undertick_memory::attach_page::AttachPage;
 
 impl Session {
     /// Prepares the control page of an attach page; nothing is recorded with it yet.

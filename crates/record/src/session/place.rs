@@ -9,10 +9,10 @@ use undertick_ring::layout::pool::Shape;
 use undertick_ring::layout::{SEGMENT_BYTES, pool};
 
 use super::Settings;
-use crate::pool::Pool;
-use crate::pool_map::PoolMap;
-use crate::session_dir::SessionDir;
-use crate::session_lock::SessionLock;
+use undertick_memory::pool::Pool;
+use undertick_memory::pool_map::PoolMap;
+use undertick_memory::session_dir::SessionDir;
+use undertick_memory::session_lock::SessionLock;
 
 /// Least memory with which a session is started, bytes.
 const LEAST_BYTES: u64 = 4 * SEGMENT_BYTES;

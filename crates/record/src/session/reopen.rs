@@ -11,11 +11,11 @@ use undertick_ring::layout::{self, control};
 
 use super::place::waited_for;
 use super::{Session, Settings};
-use crate::attach_page::AttachPage;
-use crate::control_page::{ControlPage, open_control};
-use crate::pool::Pool;
-use crate::pool_map::PoolMap;
-use crate::session_dir::SessionDir;
+use undertick_memory::attach_page::AttachPage;
+use undertick_memory::control_page::{ControlPage, open_control};
+use undertick_memory::pool::Pool;
+use undertick_memory::pool_map::PoolMap;
+use undertick_memory::session_dir::SessionDir;
 
 /// The files of a session that a killed recorder left.
 pub(crate) struct Files {

@@ -22,18 +22,18 @@ use crate::control_page::{ControlPage, map};
 
 /// A program to which a recorder has attached; its attach pages are held.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub struct Program {
     /// User and group as which it runs.
-    pub(crate) owner: (u32, u32),
+    pub owner: (u32, u32),
     /// Its command line, word by word.
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
     /// Readable when it has ended.
     ended: OwnedFd,
 }
 
 /// One attach page, held.
 #[derive(Debug)]
-pub(crate) struct AttachPage {
+pub struct AttachPage {
     page: ControlPage,
     base: *mut u8,
     /// Holds the lock.
@@ -50,7 +50,7 @@ impl Program {
     /// # Errors
     /// There is no such program, it is not ours, is not linked with the recorder, is in a session
     /// already, or does not see that directory as we do.
-    pub(crate) fn find(pid: i32, place: &Path) -> Result<(Self, Vec<AttachPage>), TraceError> {
+    pub fn find(pid: i32, place: &Path) -> Result<(Self, Vec<AttachPage>), TraceError> {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let gone = || {
             TraceError::Usage(format!(
@@ -85,13 +85,13 @@ impl Program {
     }
 
     /// Whether it has ended.
-    pub(crate) fn has_ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         has_ended(&self.ended)
     }
 }
 
 /// Whether the process of a pidfd has ended.
-pub(crate) fn has_ended(process: &OwnedFd) -> bool {
+pub fn has_ended(process: &OwnedFd) -> bool {
     {
         let mut fds = [rustix::event::PollFd::new(
             process,
@@ -262,12 +262,12 @@ impl AttachPage {
     }
 
     /// The control page.
-    pub(crate) const fn control_page(&self) -> &ControlPage {
+    pub const fn control_page(&self) -> &ControlPage {
         &self.page
     }
 
     /// Maps the control page once more.
-    pub(crate) fn map_control_page(&self) -> Result<ControlPage, TraceError> {
+    pub fn map_control_page(&self) -> Result<ControlPage, TraceError> {
         let again = ControlPage::map(&self.file);
         let path = Path::new(attach_page::NAME);
         let mut page = again.map_err(|e| TraceError::io(path, "cannot map")(e.into()))?;
@@ -294,7 +294,7 @@ impl AttachPage {
     }
 
     /// The directory of a session that was not ended because its recorder was killed.
-    pub(crate) fn left_behind(&self) -> Option<PathBuf> {
+    pub fn left_behind(&self) -> Option<PathBuf> {
         let bytes = self.bytes(attach_page::OFF_DIR, attach_page::MAX_DIR_BYTES);
         let text = bytes.split(|byte| *byte == 0).next()?;
         (!text.is_empty()).then(|| PathBuf::from(String::from_utf8_lossy(text).into_owned()))
@@ -305,7 +305,7 @@ impl AttachPage {
     ///
     /// # Errors
     /// The directory's name is too long.
-    pub(crate) fn enter(&mut self, dir: &Path) -> Result<(), TraceError> {
+    pub fn enter(&mut self, dir: &Path) -> Result<(), TraceError> {
         let name = dir.as_os_str().as_encoded_bytes();
         if name.len() >= attach_page::MAX_DIR_BYTES {
             return Err(TraceError::damaged(
@@ -328,7 +328,7 @@ impl AttachPage {
 
     /// Takes the place of a recorder that was killed, in the session in `dir`; returns whether
     /// the attach page leads there.
-    pub(crate) fn reenter(&mut self, dir: &Path) -> bool {
+    pub fn reenter(&mut self, dir: &Path) -> bool {
         if self.left_behind().is_none_or(|left| left != dir) {
             return false;
         }
@@ -340,14 +340,14 @@ impl AttachPage {
     }
 
     /// Ends the session: no more rings can be made there.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         self.byte(attach_page::OFF_DIR).store(0, Ordering::Release);
         self.u32_at(attach_page::OFF_HOLDER)
             .store(0, Ordering::Relaxed);
     }
 
     /// Returns the names that the program gave, and how many found no room.
-    pub(crate) fn names(&self) -> (Vec<u8>, u32) {
+    pub fn names(&self) -> (Vec<u8>, u32) {
         let used = self
             .u32_at(attach_page::OFF_NAMES_USED)
             .load(Ordering::Acquire) as usize;

@@ -22,7 +22,8 @@ use crate::pool_map::PoolMap;
 /// the collector may be off its CPU. In a small pool it is a quarter, because file systems may be
 /// small, too.
 const READY: usize = 64;
-/// This many times as many are kept ready when they come back; the memory of more is released.
+/// This many times as many are ready at first, because none has come back yet, and are kept ready when
+/// they come back; the memory of more is released.
 const KEPT: usize = 4;
 /// A program that took more than this since the last time, about a millisecond ago, takes
 /// segments faster than they can be prepared. Preparing more would only take CPU time from it.
@@ -150,7 +151,7 @@ impl Stock {
 }
 
 /// See the module documentation.
-pub(crate) struct Pool {
+pub struct Pool {
     map: Arc<PoolMap>,
     heads: Stock,
     segments: Stock,
@@ -180,17 +181,21 @@ impl Pool {
     }
 
     /// The pool of a new session: all are free, some ready.
-    pub(crate) fn fill(map: Arc<PoolMap>) -> Self {
+    pub fn fill(map: Arc<PoolMap>) -> Self {
         let mut pool = Self::new(map);
         let shape = pool.map.shape();
         (0..shape.heads).for_each(|head| pool.heads.give(head, RAW));
         (0..shape.segments).for_each(|segment| pool.segments.give(segment, RAW));
-        pool.prepare(READY);
+        let ready = pool.segments.ready;
+        let first = (pool.segments.states.len() / 4).clamp(1, KEPT * READY);
+        (pool.heads.ready, pool.segments.ready) = (first, first);
+        pool.prepare(first);
+        (pool.heads.ready, pool.segments.ready) = (ready, ready);
         pool
     }
 
     /// The pool of a session with a killed recorder: what is in no queue belongs to a program.
-    pub(crate) fn recover(map: Arc<PoolMap>) -> Self {
+    pub fn recover(map: Arc<PoolMap>) -> Self {
         let mut pool = Self::new(map);
         pool.heads.recover();
         pool.segments.recover();
@@ -209,18 +214,19 @@ impl Pool {
         pool
     }
 
-    pub(crate) const fn map(&self) -> &Arc<PoolMap> {
+    /// Its memory.
+    pub const fn map(&self) -> &Arc<PoolMap> {
         &self.map
     }
 
     /// The number of segments that are not free, and of all segments.
-    pub(crate) fn segments(&self) -> (u32, u32) {
+    pub fn segments(&self) -> (u32, u32) {
         let all = self.segments.states.len();
         ((all - self.segments.free()) as u32, all as u32)
     }
 
     /// Updates what programs have taken since the last time.
-    pub(crate) fn look(&mut self) {
+    pub fn look(&mut self) {
         let heads = self.heads.look();
         self.new_heads
             .extend(heads.into_iter().map(|(head, _)| head));
@@ -233,13 +239,13 @@ impl Pool {
     }
 
     /// Returns heads taken since the last call; a ring may still be in the making there.
-    pub(crate) fn new_heads(&mut self) -> Vec<u32> {
+    pub fn new_heads(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.new_heads)
     }
 
     /// Whether a segment belongs to the ring at `head`: the ring says so and nothing contradicts
     /// it.
-    pub(crate) fn is_of(&mut self, segment: u32, head: u32) -> bool {
+    pub fn is_of(&mut self, segment: u32, head: u32) -> bool {
         let state = |pool: &Self| pool.segments.states.get(segment as usize).copied();
         if state(self) == Some(SlotState::Queued) {
             self.look(); // taken just now
@@ -252,7 +258,7 @@ impl Pool {
 
     /// Keeps heads and segments ready, at most `most` additional segments. Those that a program
     /// took without pages come first: it gets their pages by 16 KiB.
-    pub(crate) fn prepare(&mut self, most: usize) {
+    pub fn prepare(&mut self, most: usize) {
         self.prepare_heads(4 * most);
         let is_too_fast = std::mem::take(&mut self.taken) > TOO_FAST;
         if is_too_fast && self.segments.queued[WRITTEN].is_empty() {
@@ -312,7 +318,7 @@ impl Pool {
     }
 
     /// Takes back a ring that has been read after its writer has gone: its head and segments.
-    pub(crate) fn give_back(&mut self, head: u32, memory: &Mapped) {
+    pub fn give_back(&mut self, head: u32, memory: &Mapped) {
         self.look();
         let uses = uses_of(memory);
         // A ring names a segment once for each time that it has used it. All names are read

@@ -14,10 +14,10 @@ use crate::session_dir::SessionDir;
 
 /// A mapped control page.
 #[derive(Debug)]
-pub(crate) struct ControlPage {
+pub struct ControlPage {
     base: *mut u8,
     /// The content of `on` beside the mode: the session's number, where it has one.
-    pub(crate) serial: u32,
+    pub serial: u32,
     /// The program can truncate the file.
     cut: Watched,
 }
@@ -30,7 +30,7 @@ impl ControlPage {
     ///
     /// # Safety
     /// The mapping stays as long as the value is used, and nothing but atomics access it.
-    pub(crate) unsafe fn at(base: *mut u8, bytes: usize) -> Self {
+    pub unsafe fn at(base: *mut u8, bytes: usize) -> Self {
         // SAFETY: as the caller says.
         let cut = unsafe { Watched::new(base, bytes) };
         let serial = 0;
@@ -38,7 +38,7 @@ impl ControlPage {
     }
 
     /// Maps the page of a file; see [`Self::unmap`].
-    pub(crate) fn map(file: &File) -> rustix::io::Result<Self> {
+    pub fn map(file: &File) -> rustix::io::Result<Self> {
         let bytes = control::BYTES as usize;
         let base = map(file, bytes)?;
         // SAFETY: just mapped; who unmaps it, by `unmap`, has the only value.
@@ -46,16 +46,17 @@ impl ControlPage {
     }
 
     /// Whether the program truncated the file, and zeros were read in place of its content.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.cut.is_cut()
     }
 
     /// Ends the mapping.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.cut.end();
     }
 
-    pub(crate) fn keep(&self, event: u16, is_kept: bool) {
+    /// Sets whether an event stays on while the others are switched off.
+    pub fn keep(&self, event: u16, is_kept: bool) {
         let place = control::OFF_SWITCHED + usize::from(event / 8);
         // SAFETY: a bit for each event lies within the mapped file.
         let byte = unsafe { AtomicU8::from_ptr(self.base.add(place)) };
@@ -67,32 +68,40 @@ impl ControlPage {
         }
     }
 
-    pub(crate) fn field_u32(&self, offset: usize) -> &AtomicU32 {
+    /// The field of 32 bits at an offset of [`control`].
+    ///
+    /// # Panics
+    /// If no such field lies there.
+    pub fn field_u32(&self, offset: usize) -> &AtomicU32 {
         assert!((offset as u64) < control::BYTES && offset.is_multiple_of(4));
         // SAFETY: within the page, aligned.
         unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
     }
 
-    pub(crate) fn field_u64(&self, offset: usize) -> &AtomicU64 {
+    /// The field of 64 bits at an offset of [`control`].
+    ///
+    /// # Panics
+    /// If no such field lies there.
+    pub fn field_u64(&self, offset: usize) -> &AtomicU64 {
         assert!((offset as u64) < control::BYTES && offset.is_multiple_of(8));
         // SAFETY: within the page, aligned.
         unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
     }
 
     /// Releases every thread that waits for the collector.
-    pub(crate) fn let_go(&self) {
+    pub fn let_go(&self) {
         self.field_u32(control::OFF_COLLECTOR_ALIVE)
             .store(0, Ordering::Relaxed);
     }
 
     /// Events lost because their thread could get no ring.
-    pub(crate) fn lost_no_ring(&self) -> u64 {
+    pub fn lost_no_ring(&self) -> u64 {
         self.field_u64(control::OFF_LOST_NO_RING)
             .load(Ordering::Relaxed)
     }
 
     /// Unmaps what [`Self::map`] mapped.
-    pub(crate) fn unmap(&self) {
+    pub fn unmap(&self) {
         self.end();
         // SAFETY: mapped in `of`; nothing borrows it any more.
         let _ = unsafe { rustix::mm::munmap(self.base.cast(), control::BYTES as usize) };
@@ -100,7 +109,7 @@ impl ControlPage {
 }
 
 /// Opens the control page of a session that another process made; also returns its file.
-pub(crate) fn open_control(dir: &SessionDir) -> Result<(File, ControlPage), TraceError> {
+pub fn open_control(dir: &SessionDir) -> Result<(File, ControlPage), TraceError> {
     let path = dir.path().join(layout::CONTROL_FILE);
     let owner = dir.owner().unwrap_or(u32::MAX);
     let gone = || TraceError::damaged(&path, "it is gone");

@@ -18,7 +18,7 @@ pub struct RingMap {
     pool: Arc<PoolMap>,
     memory: Mapped,
     /// The head of the pool at which it lies.
-    pub(crate) head: u32,
+    pub head: u32,
     /// Ring number, according to the ring.
     pub number: u32,
     /// Process, according to the ring.
@@ -33,7 +33,7 @@ impl RingMap {
     ///
     /// # Errors
     /// What is there is not a ring.
-    pub(crate) fn at(pool: &Arc<PoolMap>, head: u32) -> Result<Option<Self>, String> {
+    pub fn at(pool: &Arc<PoolMap>, head: u32) -> Result<Option<Self>, String> {
         // Not read through the mapping: a head without pages has no ring.
         if !pool.has_ring(head) {
             return Ok(None);
@@ -97,7 +97,7 @@ impl RingMap {
     }
 
     /// Whether its process and thread mean the same to us.
-    pub(crate) fn is_of_namespace(&self, ours: u32) -> bool {
+    pub fn is_of_namespace(&self, ours: u32) -> bool {
         let theirs = self.memory.field_u32(ring::OFF_PID_NAMESPACE);
         let is_same = ours != 0 && theirs.load(Ordering::Relaxed) == ours;
         is_same && self.pid > 0 && self.tid > 0
@@ -155,7 +155,7 @@ impl RingMap {
 
     /// Writes the pages of the whole table of uses of a ring that has come far; otherwise the
     /// writer would take them one at a time.
-    pub(crate) fn prepare_table(&mut self) {
+    pub fn prepare_table(&mut self) {
         let uses = self.memory.load_head(Ordering::Relaxed) / SEGMENT_BYTES;
         if self.has_table || uses < TABLE_FROM.min(u64::from(self.memory.max_segments()) / 2) {
             return;
@@ -169,7 +169,7 @@ impl RingMap {
 
     /// Takes all cells from events. A sampled span checks its cell before it checks whether
     /// recording is on.
-    pub(crate) fn unclaim_cells(&self) {
+    pub fn unclaim_cells(&self) {
         let there = self.memory.field_u32(ring::OFF_CELLS);
         if there.load(Ordering::Acquire) != cell::CELLS as u32 {
             return;

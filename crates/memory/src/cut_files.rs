@@ -36,7 +36,7 @@ static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
 
 /// A mapping that may be cut.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub struct Watched {
     area: &'static Area,
 }
 
@@ -53,7 +53,7 @@ impl Watched {
     /// # Safety
     /// They are a mapping of the caller's own, which nothing but atomics access and
     /// which stays until [`Self::end`] or until `self` is dropped.
-    pub(crate) unsafe fn new(base: *mut u8, bytes: usize) -> Self {
+    pub unsafe fn new(base: *mut u8, bytes: usize) -> Self {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(install);
         let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,12 +75,12 @@ impl Watched {
     }
 
     /// Stops watching: what is mapped there from now on is something else.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.area.start.store(0, Ordering::Release);
     }
 
     /// Whether zeros have been read in place of lost content.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.area.is_cut.load(Ordering::Relaxed)
     }
 }

@@ -29,7 +29,7 @@ impl SessionDir {
     ///
     /// # Errors
     /// It cannot be made in `parent`.
-    pub(crate) fn make(parent: &Path) -> Result<Self, TraceError> {
+    pub fn make(parent: &Path) -> Result<Self, TraceError> {
         let uid = rustix::process::getuid().as_raw();
         let pid = std::process::id();
         for attempt in 0..1000u32 {
@@ -78,7 +78,7 @@ impl SessionDir {
     }
 
     /// Its permission bits.
-    pub(crate) fn mode(&self) -> Option<u32> {
+    pub fn mode(&self) -> Option<u32> {
         Some(rustix::fs::fstat(&self.fd).ok()?.st_mode & 0o7777)
     }
 
@@ -86,7 +86,7 @@ impl SessionDir {
     ///
     /// # Errors
     /// The file system refuses.
-    pub(crate) fn identity(&self) -> Result<(u64, u64), TraceError> {
+    pub fn identity(&self) -> Result<(u64, u64), TraceError> {
         let about = rustix::fs::fstat(&self.fd)
             .map_err(|e| TraceError::io(&self.path, "cannot look at")(e.into()))?;
         Ok((about.st_dev, about.st_ino))
@@ -94,12 +94,12 @@ impl SessionDir {
 
     /// Takes the lock of the process that records or finishes the session, if it is free. The
     /// kernel releases it when the process ends.
-    pub(crate) fn lock(&self) -> bool {
+    pub fn lock(&self) -> bool {
         rustix::fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive).is_ok()
     }
 
     /// Whether the directory is still where it was made.
-    pub(crate) fn is_in_its_place(&self) -> bool {
+    pub fn is_in_its_place(&self) -> bool {
         self.is_at(&self.path)
     }
 
@@ -110,7 +110,7 @@ impl SessionDir {
     }
 
     /// Makes a new file, 0600.
-    pub(crate) fn create(&self, name: &str) -> Result<File, TraceError> {
+    pub fn create(&self, name: &str) -> Result<File, TraceError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600))
             .map(File::from)
@@ -118,7 +118,7 @@ impl SessionDir {
     }
 
     /// Replaces the file of that name by one with these bytes, atomically.
-    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), TraceError> {
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), TraceError> {
         let new = format!("{name}.new");
         let path = self.path.join(&new);
         let failed = || TraceError::io(&path, "cannot write");
@@ -131,7 +131,7 @@ impl SessionDir {
     ///
     /// # Errors
     /// It is not a plain file, has another name elsewhere, or is not `owner`'s.
-    pub(crate) fn file(&self, name: &str, owner: u32) -> Result<Option<File>, TraceError> {
+    pub fn file(&self, name: &str, owner: u32) -> Result<Option<File>, TraceError> {
         let path = || self.path.join(name);
         let foreign = || {
             TraceError::damaged(
@@ -172,7 +172,7 @@ impl SessionDir {
     }
 
     /// Gives it to another user.
-    pub(crate) fn give_to(&self, owner: (Option<u32>, Option<u32>)) -> Result<(), TraceError> {
+    pub fn give_to(&self, owner: (Option<u32>, Option<u32>)) -> Result<(), TraceError> {
         std::os::unix::fs::fchown(self.fd.as_fd(), owner.0, owner.1).map_err(TraceError::io(
             &self.path,
             "cannot be given to the program's user",
@@ -180,7 +180,7 @@ impl SessionDir {
     }
 
     /// Removes the directory and its content.
-    pub(crate) fn remove_all(&self) {
+    pub fn remove_all(&self) {
         // The program may have removed our permissions.
         let _ = rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(0o700));
         // A program may be making a file in it at this moment.

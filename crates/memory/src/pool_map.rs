@@ -21,7 +21,7 @@ const F_SETSIG: libc::c_int = 10;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(crate) struct PoolMap {
+pub struct PoolMap {
     base: *mut u8,
     shape: Shape,
     file: File,
@@ -40,7 +40,7 @@ impl PoolMap {
     ///
     /// # Errors
     /// It cannot be made, or mapped.
-    pub(crate) fn make(dir: &SessionDir, shape: Shape) -> Result<Self, TraceError> {
+    pub fn make(dir: &SessionDir, shape: Shape) -> Result<Self, TraceError> {
         let path = dir.path().join(layout::POOL_FILE);
         let file = dir.create(layout::POOL_FILE)?;
         file.set_len(shape.bytes())
@@ -63,7 +63,7 @@ impl PoolMap {
     }
 
     /// Allows programs to use it from here on.
-    pub(crate) fn open_to_programs(&self) {
+    pub fn open_to_programs(&self) {
         let (low, high) = (pool::MAGIC as u32, (pool::MAGIC >> 32) as u32);
         self.field(pool::OFF_MAGIC + 4)
             .store(high, Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl PoolMap {
     ///
     /// # Errors
     /// It does not exist, or is not a pool of this version.
-    pub(crate) fn open(dir: &SessionDir, may_write: bool) -> Result<Self, TraceError> {
+    pub fn open(dir: &SessionDir, may_write: bool) -> Result<Self, TraceError> {
         let path = dir.path().join(layout::POOL_FILE);
         let damaged = |why| TraceError::damaged(&path, why);
         let owner = dir.owner().unwrap_or(u32::MAX);
@@ -133,23 +133,25 @@ impl PoolMap {
         })
     }
 
-    pub(crate) const fn shape(&self) -> Shape {
+    /// How many heads and segments it has.
+    pub const fn shape(&self) -> Shape {
         self.shape
     }
 
-    pub(crate) const fn file(&self) -> &File {
+    /// Its file.
+    pub const fn file(&self) -> &File {
         &self.file
     }
 
     /// Whether the program truncated the file, and zeros were read in place of its content.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.cut.is_cut()
     }
 
     /// Whether no process but this one has the file open or mapped. Then all writers of its rings
     /// are gone, whatever the rings say, and in whatever namespace they were. The kernel shows it
     /// by granting a lease, which is released at once.
-    pub(crate) fn nobody_else_has_it(&self) -> bool {
+    pub fn nobody_else_has_it(&self) -> bool {
         let fd = self.file.as_raw_fd();
         // SAFETY: calls on a descriptor that is ours. The signal of a lease that is broken in
         // between is one that is ignored unless asked for.
@@ -164,27 +166,27 @@ impl PoolMap {
     }
 
     /// A 32-bit field of the first page.
-    pub(crate) fn field(&self, offset: usize) -> &AtomicU32 {
+    pub fn field(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset < pool::OFF_QUEUES);
         // SAFETY: within the first page, aligned.
         unsafe { AtomicU32::from_ptr(self.base.add(offset).cast()) }
     }
 
     /// Returns a queue; putting in and taking out need a writable mapping.
-    pub(crate) fn line(&self, queue: Queue) -> MappedLine {
+    pub fn line(&self, queue: Queue) -> MappedLine {
         // SAFETY: mapped, of that shape; whoever has the line has the map.
         unsafe { MappedLine::new(self.base, self.shape, queue) }
     }
 
     /// The flag that tells programs whether all pages of a segment are written.
-    pub(crate) fn written(&self, segment: u32) -> &AtomicU8 {
+    pub fn written(&self, segment: u32) -> &AtomicU8 {
         assert!(segment < self.shape.segments);
         // SAFETY: a byte for each segment.
         unsafe { AtomicU8::from_ptr(self.base.add(self.shape.written_at() + segment as usize)) }
     }
 
     /// The ring at a head, of at most `max_segments` segments.
-    pub(crate) fn ring(&self, head: u32, max_segments: u32) -> Mapped {
+    pub fn ring(&self, head: u32, max_segments: u32) -> Mapped {
         let first = self.shape.segments_at() as usize;
         // SAFETY: both lie in the mapping, which outlives the ring's users; `max_segments` is
         // bounded. A map that is only to look at is asked for nothing that writes.
@@ -200,7 +202,7 @@ impl PoolMap {
 
     /// Whether a ring was made at a head. This reads the file: reading a missing page through its
     /// mapping would make one.
-    pub(crate) fn has_ring(&self, head: u32) -> bool {
+    pub fn has_ring(&self, head: u32) -> bool {
         let mut magic = [0; 8];
         let at = self.head_at(head) + ring::OFF_MAGIC as u64;
         std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut magic, at).is_ok()
@@ -219,18 +221,18 @@ impl PoolMap {
     }
 
     /// Writes the first pages of a head; returns whether they exist.
-    pub(crate) fn populate_head(&self, head: u32) -> bool {
+    pub fn populate_head(&self, head: u32) -> bool {
         self.populate(self.head_at(head), ring::READY_BYTES)
     }
 
     /// Writes the pages of a ring's whole table of uses.
-    pub(crate) fn populate_table(&self, head: u32) -> bool {
+    pub fn populate_table(&self, head: u32) -> bool {
         let bytes = (ring::OFF_CELL_TABLE - ring::OFF_USES) as u64;
         self.populate(self.head_at(head) + ring::OFF_USES as u64, bytes)
     }
 
     /// Writes the pages of a segment and keeps their content; returns whether they exist.
-    pub(crate) fn populate_segment(&self, segment: u32) -> bool {
+    pub fn populate_segment(&self, segment: u32) -> bool {
         self.populate(self.segment_at(segment), SEGMENT_BYTES)
     }
 
@@ -252,18 +254,18 @@ impl PoolMap {
     }
 
     /// Releases the memory of a head; it reads as zeros.
-    pub(crate) fn empty_head(&self, head: u32) {
+    pub fn empty_head(&self, head: u32) {
         self.punch(self.head_at(head), ring::HEAD_BYTES);
     }
 
     /// Releases the memory of a head, except that of its first pages.
-    pub(crate) fn empty_table(&self, head: u32) {
+    pub fn empty_table(&self, head: u32) {
         let at = self.head_at(head) + ring::READY_BYTES;
         self.punch(at, ring::HEAD_BYTES - ring::READY_BYTES);
     }
 
     /// The first `uses` entries of the table of uses at a head, from the file.
-    pub(crate) fn table_of_uses(&self, head: u32, uses: u32) -> Vec<u64> {
+    pub fn table_of_uses(&self, head: u32, uses: u32) -> Vec<u64> {
         let mut bytes = vec![0; 8 * uses as usize];
         let at = self.head_at(head) + ring::OFF_USES as u64;
         let _ = std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut bytes, at);
@@ -272,13 +274,13 @@ impl PoolMap {
     }
 
     /// See [`Self::empty_head`].
-    pub(crate) fn empty_segment(&self, segment: u32) {
+    pub fn empty_segment(&self, segment: u32) {
         self.punch(self.segment_at(segment), SEGMENT_BYTES);
     }
 
     /// Releases the memory, which programs that continue to run still have mapped. A sampled span
     /// reads its cell before anything else, so the pages of cells stay.
-    pub(crate) fn empty(&self) {
+    pub fn empty(&self) {
         let mut from = 0;
         for head in 0..self.shape.heads {
             if !self.has_ring(head) || !self.has_cells(head) {

@@ -16,12 +16,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// A session's lock, held or not.
 #[derive(Debug)]
-pub(crate) struct SessionLock(File);
+pub struct SessionLock(File);
 
 impl SessionLock {
     /// # Errors
     /// The control page is gone, or something else is in its place.
-    pub(crate) fn open(session: &SessionDir) -> Result<Self, TraceError> {
+    pub fn open(session: &SessionDir) -> Result<Self, TraceError> {
         let owner = session.owner().unwrap_or(u32::MAX);
         let file = session.file(layout::CONTROL_FILE, owner)?;
         let path = || session.path().join(layout::CONTROL_FILE);
@@ -30,22 +30,23 @@ impl SessionLock {
     }
 
     /// Takes the lock exclusively, if that succeeds at once.
-    pub(crate) fn take(&self) -> bool {
+    pub fn take(&self) -> bool {
         flock(&self.0, FlockOperation::NonBlockingLockExclusive).is_ok()
     }
 
-    pub(crate) fn give(&self) {
+    /// Releases the lock.
+    pub fn give(&self) {
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 
     /// Takes the lock exclusively, or continues without it: a snapshot that takes this long is
     /// stopped.
-    pub(crate) fn wait(&self) {
+    pub fn wait(&self) {
         self.wait_for(FlockOperation::NonBlockingLockExclusive);
     }
 
     /// Takes a shared lock; false if it was not available.
-    pub(crate) fn share(&self) -> bool {
+    pub fn share(&self) -> bool {
         self.wait_for(FlockOperation::NonBlockingLockShared)
     }
 
