@@ -12,9 +12,13 @@ const SHAPE: Shape = Shape {
 };
 
 fn pool() -> (tempfile::TempDir, SessionDir, Pool) {
+    pool_of(SHAPE)
+}
+
+fn pool_of(shape: Shape) -> (tempfile::TempDir, SessionDir, Pool) {
     let parent = tempfile::tempdir().unwrap();
     let dir = SessionDir::make(parent.path()).unwrap();
-    let pool = Pool::fill(Arc::new(PoolMap::make(&dir, SHAPE).unwrap()));
+    let pool = Pool::fill(Arc::new(PoolMap::make(&dir, shape).unwrap()));
     pool.map().open_to_programs();
     (parent, dir, pool)
 }
@@ -109,6 +113,24 @@ fn what_is_given_back_is_handed_out_again() {
     all.extend(std::iter::from_fn(|| taken(&pool, queues)));
     all.sort_unstable();
     assert_eq!(all, (0..80).collect::<Vec<_>>());
+}
+
+/// At first more are ready than are made ready later: none has come back yet.
+#[test]
+fn more_are_ready_at_first() {
+    let (_parent, _dir, mut pool) = pool_of(Shape {
+        heads: 300,
+        segments: 1100,
+    });
+    let ready = |pool: &Pool| [&pool.heads, &pool.segments].map(|of| of.queued[WRITTEN].len());
+    assert_eq!(ready(&pool), [256, 256]);
+    for _ in 0..200 {
+        ring(&pool, 1);
+    }
+    pool.look();
+    assert_eq!(ready(&pool), [56, 56]);
+    pool.prepare(100);
+    assert_eq!(ready(&pool), [64, 64]);
 }
 
 /// A ring names a segment each time that it reuses it. The segment is returned once, although other
