@@ -29,10 +29,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use intake::Intake;
 use undertick_format::files::{EVENTS_FILE, KERNEL_FILE};
-use undertick_format::manifest::{
-    Anchor, Clock, Descheduled, Host, Kernel, KernelSource, Manifest, Recorder, SCHEMA_VERSION,
-    State,
-};
+use undertick_format::manifest::{Anchor, Clock, Host, Kernel, KernelSource, Manifest};
 use undertick_format::{TraceError, input};
 use undertick_record::finalize::remove_empty;
 use undertick_record::finalize::{self};
@@ -333,58 +330,36 @@ fn manifest(
     threads.extend(written.lanes.iter().cloned());
     let warnings = warnings(file, source, &info, intake, &written);
     let manifest = Manifest {
-        schema_version: SCHEMA_VERSION,
-        state: State::Recording,
-        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns: if info.is_unix { first } else { 0 },
         duration_ns: Some(last.saturating_sub(first)),
-        host: Host {
-            name: info.host.unwrap_or_else(|| "not known".to_owned()),
-            kernel: String::new(),
-            arch: String::new(),
-            cpus: 0,
-            cpu_model: String::new(),
-        },
         command: info.process.into_iter().collect(),
-        exit: None,
-        clock: Clock {
-            name: info.clock.to_owned(),
-            ticks_per_second_numerator: 1_000_000_000,
-            ticks_per_second_denominator: 1,
-            rate_source: "imported".to_owned(),
-            rate_error_ppb: 0.0,
-            granularity_ticks: intake.step.ns() as f64,
-            read_cost_ns_median: 0.0,
-            anchors: info.is_unix.then_some(anchor).into_iter().collect(),
-            across_cpus: None,
-        },
-        descheduled: Descheduled::Unavailable,
-        calibration: None,
-        recorder: Recorder {
-            overflow: "imported".to_owned(),
-            ring_bytes: 0,
-            budget_bytes: 0,
-            triggers: None,
-            with: Vec::new(),
-        },
         names: intake.names.clone(),
         threads,
-        locks: Vec::new(),
         rings: written.rings,
-        sampled: Vec::new(),
-        events: 0,
         lost: intake.lost,
-        parts: Vec::new(),
         kernel: (intake.kernel_rows > 0).then(|| kernel(info.clock, intake)),
-        perturbation: None,
-        hosts: Vec::new(),
-        closures: Vec::new(),
-        flight: None,
-        triggered: Vec::new(),
-        triggered_more: 0,
-        session: None,
-        session_identity: None,
         warnings,
+        ..Manifest::new(
+            Host {
+                name: info.host.unwrap_or_else(|| "not known".to_owned()),
+                kernel: String::new(),
+                arch: String::new(),
+                cpus: 0,
+                cpu_model: String::new(),
+            },
+            Clock {
+                name: info.clock.to_owned(),
+                ticks_per_second_numerator: 1_000_000_000,
+                ticks_per_second_denominator: 1,
+                rate_source: "imported".to_owned(),
+                rate_error_ppb: 0.0,
+                granularity_ticks: intake.step.ns() as f64,
+                read_cost_ns_median: 0.0,
+                anchors: info.is_unix.then_some(anchor).into_iter().collect(),
+                across_cpus: None,
+            },
+            "imported",
+        )
     };
     (manifest, written.kernel)
 }

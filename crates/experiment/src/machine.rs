@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use undertick_format::TraceError;
 
-use super::Experiment;
+use super::{Cell, Experiment};
 use crate::script::{Plan, Policy, Words as _};
 
 /// A machine that performs scripts: this one, or a simulated one.
@@ -78,6 +78,20 @@ pub struct Repetition {
 }
 
 impl Repetition {
+    /// One in which nothing has been done yet.
+    pub(crate) const fn new(cell: Cell) -> Self {
+        Self {
+            setting: cell.setting,
+            repetition: cell.repetition,
+            ended: Ended::Done,
+            passes: 0,
+            seconds: 0.0,
+            cpus: Vec::new(),
+            policy: None,
+            refused: None,
+        }
+    }
+
     /// The scheduling policy in words, if it is not the default one.
     #[must_use]
     pub fn policy_words(&self) -> Option<String> {

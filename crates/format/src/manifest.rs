@@ -120,6 +120,50 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Manifest {
+    /// A recording in progress of which only its place and its clock are known; `overflow` as in
+    /// [`Recorder`].
+    #[must_use]
+    pub fn new(host: Host, clock: Clock, overflow: &str) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            state: State::Recording,
+            undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_ns: 0,
+            duration_ns: None,
+            host,
+            command: Vec::new(),
+            exit: None,
+            clock,
+            descheduled: Descheduled::Unavailable,
+            calibration: None,
+            recorder: Recorder {
+                overflow: overflow.to_owned(),
+                ring_bytes: 0,
+                budget_bytes: 0,
+                triggers: None,
+                with: Vec::new(),
+            },
+            names: Vec::new(),
+            threads: Vec::new(),
+            locks: Vec::new(),
+            rings: Vec::new(),
+            sampled: Vec::new(),
+            events: 0,
+            lost: 0,
+            parts: Vec::new(),
+            kernel: None,
+            perturbation: None,
+            hosts: Vec::new(),
+            closures: Vec::new(),
+            flight: None,
+            triggered: Vec::new(),
+            triggered_more: 0,
+            session: None,
+            session_identity: None,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Whether the program preloaded that library.
     #[must_use]
     pub fn is_with(&self, library: &str) -> bool {

@@ -13,9 +13,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use undertick_format::block::{self, BlockHeader};
 use undertick_format::files::RAW_FILE;
-use undertick_format::manifest::{
-    Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
-};
+use undertick_format::manifest::{Clock, Host, Manifest, Name, Ring, Thread};
 use undertick_format::{TraceError, parquet_error};
 use undertick_ring::{Kind, Record};
 
@@ -128,24 +126,9 @@ fn write_into(
 fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
     let threads = rings.iter().filter(|ring| !ring.name.is_empty());
     Manifest {
-        schema_version: SCHEMA_VERSION,
-        state: State::Recording,
-        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns: description.started_unix_ns,
         duration_ns: Some(description.duration_ns),
-        host: description.host,
         command: description.command,
-        exit: None,
-        clock: description.clock,
-        descheduled: Descheduled::Unavailable,
-        calibration: None,
-        recorder: Recorder {
-            overflow: "grow".to_owned(),
-            ring_bytes: 0,
-            budget_bytes: 0,
-            triggers: None,
-            with: Vec::new(),
-        },
         names: description.names,
         threads: threads
             .map(|ring| Thread {
@@ -154,7 +137,6 @@ fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
                 name: ring.name.clone(),
             })
             .collect(),
-        locks: Vec::new(),
         rings: (rings.iter().enumerate())
             .map(|(number, ring)| {
                 let is_event = |r: &&Record| r.kind != Kind::Continuation;
@@ -173,20 +155,8 @@ fn manifest(description: SyntheticTrace, rings: &[SyntheticRing]) -> Manifest {
                 }
             })
             .collect(),
-        sampled: Vec::new(),
-        events: 0,
-        lost: 0,
-        parts: Vec::new(),
-        kernel: None,
-        perturbation: None,
-        hosts: Vec::new(),
-        closures: Vec::new(),
-        flight: None,
-        triggered: Vec::new(),
-        triggered_more: 0,
-        session: None,
-        session_identity: None,
         warnings: description.warnings,
+        ..Manifest::new(description.host, description.clock, "grow")
     }
 }
 

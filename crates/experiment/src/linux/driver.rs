@@ -76,14 +76,8 @@ fn in_a_process(
     cell: Cell,
 ) -> Repetition {
     let failed = |why: String| Repetition {
-        setting: cell.setting,
-        repetition: cell.repetition,
         ended: Ended::Failed(why),
-        passes: 0,
-        seconds: 0.0,
-        cpus: Vec::new(),
-        policy: None,
-        refused: None,
+        ..Repetition::new(cell)
     };
     let (mut reader, writer) = match pipe() {
         Ok(ends) => ends,

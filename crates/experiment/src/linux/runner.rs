@@ -38,16 +38,7 @@ pub(crate) fn perform(
     cell: Cell,
 ) -> Repetition {
     let plan = &experiment.setting(cell.setting).plan;
-    let mut repetition = Repetition {
-        setting: cell.setting,
-        repetition: cell.repetition,
-        ended: Ended::Done,
-        passes: 0,
-        seconds: 0.0,
-        cpus: Vec::new(),
-        policy: None,
-        refused: None,
-    };
+    let mut repetition = Repetition::new(cell);
     let policy = match policy::permitted(&plan.policies) {
         Ok((policy, refused)) => {
             repetition.policy = Some(policy.word().to_owned());

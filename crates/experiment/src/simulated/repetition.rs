@@ -36,16 +36,7 @@ pub(super) fn run(
     cell: Cell,
 ) -> Ran {
     let plan = &experiment.setting(cell.setting).plan;
-    let mut repetition = Repetition {
-        setting: cell.setting,
-        repetition: cell.repetition,
-        ended: Ended::Done,
-        passes: 0,
-        seconds: 0.0,
-        cpus: Vec::new(),
-        policy: None,
-        refused: None,
-    };
+    let mut repetition = Repetition::new(cell);
     if let Some(lacking) = super::lacks(plan, machine.sizes()) {
         repetition.ended = Ended::Lacking(lacking);
         return Ran {

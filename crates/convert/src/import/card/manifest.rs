@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use undertick_format::manifest::{
-    Clock, Descheduled, Host, Manifest, Name, Recorder, Ring, SCHEMA_VERSION, State, Thread,
-};
+use undertick_format::manifest::{Clock, Host, Manifest, Name, Ring, Thread};
 
 use super::{Master, Masters, PID, StreamHeader};
 
@@ -51,57 +49,32 @@ pub(super) fn build(
         name: master.name.clone(),
     };
     Manifest {
-        schema_version: SCHEMA_VERSION,
-        state: State::Recording,
-        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_unix_ns: 0,
         duration_ns: Some(i64::try_from(ns).unwrap_or(i64::MAX)),
-        host: Host {
-            name: "event card".to_owned(),
-            kernel: String::new(),
-            arch: String::new(),
-            cpus: header.masters.map_or(0, u32::from),
-            cpu_model: String::new(),
-        },
-        command: Vec::new(),
-        exit: None,
-        clock: Clock {
-            name: "event card".to_owned(),
-            ticks_per_second_numerator: header.hz,
-            ticks_per_second_denominator: header.tick,
-            rate_source: "card".to_owned(),
-            rate_error_ppb: 0.0,
-            granularity_ticks: 1.0,
-            read_cost_ns_median: 0.0,
-            anchors: Vec::new(),
-            across_cpus: None,
-        },
-        descheduled: Descheduled::Unavailable,
-        calibration: None,
-        recorder: Recorder {
-            overflow: "card".to_owned(),
-            ring_bytes: 0,
-            budget_bytes: 0,
-            triggers: None,
-            with: Vec::new(),
-        },
         names,
         threads: masters.all.iter().map(thread).collect(),
-        locks: Vec::new(),
         rings: masters.all.iter().enumerate().map(ring).collect(),
-        sampled: Vec::new(),
-        events: 0,
         lost: masters.lost,
-        parts: Vec::new(),
-        kernel: None,
-        perturbation: None,
-        hosts: Vec::new(),
-        closures: Vec::new(),
-        flight: None,
-        triggered: Vec::new(),
-        triggered_more: 0,
-        session: None,
-        session_identity: None,
         warnings,
+        ..Manifest::new(
+            Host {
+                name: "event card".to_owned(),
+                kernel: String::new(),
+                arch: String::new(),
+                cpus: header.masters.map_or(0, u32::from),
+                cpu_model: String::new(),
+            },
+            Clock {
+                name: "event card".to_owned(),
+                ticks_per_second_numerator: header.hz,
+                ticks_per_second_denominator: header.tick,
+                rate_source: "card".to_owned(),
+                rate_error_ppb: 0.0,
+                granularity_ticks: 1.0,
+                read_cost_ns_median: 0.0,
+                anchors: Vec::new(),
+                across_cpus: None,
+            },
+            "card",
+        )
     }
 }
