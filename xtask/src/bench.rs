@@ -21,6 +21,7 @@ pub mod interposed;
 mod kernel;
 pub mod leaves;
 pub mod live;
+mod longest;
 pub mod loss;
 pub mod nested;
 pub mod peers;
@@ -58,6 +59,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["threads"] => threads::measure(),
         ["cold"] => cold::measure(15),
         ["cold", rounds] => cold::measure(repetitions(rounds)?),
+        ["longest"] => longest::measure(10),
+        ["longest", rounds] => longest::measure(repetitions(rounds)?),
         ["live"] => live::measure(),
         ["loss"] => loss::measure(10),
         ["drop"] => drop::measure(20),
@@ -129,7 +132,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, interposed, cmstar or all"
+            "which one? recorder, threads, cold, longest, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, interposed, cmstar or all"
                 .to_owned(),
         ),
     }

@@ -42,6 +42,7 @@ usage: cargo xtask COMMAND
   fuzz directories [SECONDS]  every command on trace directories made to harm, for so much CPU time
   soak [TIME]       5 million events a second for so long (1h unless said otherwise)
   bench recorder    price of an event as a ratio to clock reading + 16-byte store
+  bench longest     the longest of a million events, beside a reading and a store
   bench live        what watching costs, beside recording alone (seven minutes)
   bench loss        1e8 events from one thread, ten times; two threads at full speed
   bench drop        a full ring in drop mode beside one that never fills
