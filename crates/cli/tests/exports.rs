@@ -85,7 +85,7 @@ fn parquet_has_names_and_nanoseconds() {
 }
 
 /// A small reader of protobuf: (field, value or bytes).
-fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
+pub fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, Vec<u8>)> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let (mut value, mut shift) = (0, 0);
         loop {

@@ -1,7 +1,9 @@
 //! `undertick record --stacks` and `undertick stacks`, on a program that knows what its functions took.
 
+use crate::exports::fields;
 use crate::support;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -200,6 +202,108 @@ fn functions_are_said_in_words_and_as_lines_for_other_tools() {
         2,
         &["no path \"nonsense\""],
     );
+}
+
+/// By the numbers of Perfetto's published messages: a sample refers to a stack, a stack to frames, a frame
+/// to a name and a file, each described before. By innermost function there are as many samples as the
+/// report has.
+#[test]
+fn perfetto_gets_the_samples_with_their_functions() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("t.ut").to_str().unwrap().to_owned();
+    if recorded(dir.path(), &name, ROUNDS).is_none() {
+        return;
+    }
+    let file = dir.path().join("t.pftrace");
+    text(&["export", &name, "--to", "perfetto", file.to_str().unwrap()]);
+    let string = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (mut names, mut files) = (BTreeMap::new(), BTreeMap::new());
+    let (mut frames, mut stacks) = (BTreeMap::new(), BTreeMap::new());
+    let mut innermost = BTreeMap::<String, u64>::new();
+    let (mut waits, mut with_file) = (0, 0);
+    for (_, _, packet) in fields(&std::fs::read(&file).unwrap()) {
+        let packet = fields(&packet);
+        for (_, _, interned) in packet.iter().filter(|of| of.0 == 12) {
+            for (field, _, entry) in fields(interned) {
+                let entry = fields(&entry);
+                let numbers = |wanted: u64| -> Vec<u64> {
+                    entry
+                        .iter()
+                        .filter(|of| of.0 == wanted)
+                        .map(|of| of.1)
+                        .collect()
+                };
+                match field {
+                    5 => drop(names.insert(entry[0].1, string(&entry[1].2))),
+                    17 => drop(files.insert(entry[0].1, string(&entry[1].2))),
+                    19 => assert!(files.contains_key(&numbers(7)[0])),
+                    6 => {
+                        assert!(names.contains_key(&numbers(2)[0]));
+                        with_file += usize::from(!numbers(3).is_empty());
+                        frames.insert(entry[0].1, numbers(2)[0]);
+                    }
+                    7 => {
+                        assert!(numbers(2).iter().all(|frame| frames.contains_key(frame)));
+                        stacks.insert(entry[0].1, numbers(2));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (field, _, bytes) in &packet {
+            let of = |wanted: u64| {
+                fields(bytes)
+                    .iter()
+                    .find(|of| of.0 == wanted)
+                    .map(|of| of.1)
+            };
+            match field {
+                66 => {
+                    assert!(packet.iter().any(|of| of.0 == 8), "a time");
+                    assert!(of(2) > Some(0) && of(3) > Some(0), "a thread");
+                    let leaf = stacks[&of(4).unwrap()].last().unwrap();
+                    *innermost.entry(names[&frames[leaf]].clone()).or_default() += 1;
+                }
+                11 if of(56).is_some() => {
+                    let has_stall = |frame: &u64| names[&frames[frame]] == "stall";
+                    waits += usize::from(stacks[&of(56).unwrap()].iter().any(has_stall));
+                }
+                _ => {}
+            }
+        }
+    }
+    let report = document("report", &undertick(&["stacks", &name, "--json"]));
+    let (mut reported, mut left_out) = (BTreeMap::<String, u64>::new(), 0);
+    for path in report["stacks"]["paths"].as_array().unwrap() {
+        left_out += path["left_out"].as_u64().unwrap();
+        for node in path["nodes"].as_array().unwrap() {
+            let function = node["function"].as_u64().unwrap() as usize;
+            let function = report["stacks"]["functions"][function]["name"]
+                .as_str()
+                .unwrap();
+            *reported.entry(function.to_owned()).or_default() += node["on_cpu"].as_u64().unwrap();
+        }
+    }
+    for function in ["hot", "cold", "in_inner"] {
+        assert!(reported[function] > 50, "{reported:?}");
+        let sampled = reported[function]..=reported[function] + left_out;
+        assert!(
+            sampled.contains(&innermost[function]),
+            "{function}: {innermost:?}"
+        );
+    }
+    assert_eq!(
+        innermost.values().sum::<u64>(),
+        report["stacks"]["on_cpu"].as_u64().unwrap()
+    );
+    assert!(
+        with_file > 0 && files.values().any(|file| file.ends_with("/stacks")),
+        "{files:?}"
+    );
+    match report["stacks"]["when_waiting"] == true {
+        true => assert!(waits >= ROUNDS.parse().unwrap(), "{waits}"),
+        false => println!("skipped: samples of waits: {}", report["stacks"]["why"]),
+    }
 }
 
 #[test]

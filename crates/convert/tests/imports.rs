@@ -333,6 +333,36 @@ fn perfetto_clocks_names_flows_counters_and_the_kernel() {
     assert_eq!(manifest.threads[0].name, "main");
 }
 
+/// Stack samples, in each of the ways that Perfetto has, a heap profile and another machine's slice.
+#[test]
+fn what_perfetto_has_beside_is_counted() {
+    let m = Message::default;
+    let packet = |packet: Message| {
+        m().message(1, &packet.number(10, 7).number(8, 5_000_000_160))
+            .0
+    };
+    let slice = m().number(9, 1).number(11, 55).bytes(23, b"theirs");
+    let beside = [
+        packet(m().message(66, &m().number(2, 100).number(3, 101).number(4, 1))),
+        packet(m().message(135, &m().number(6, 1))),
+        packet(m().message(54, &m().number(1, 1))),
+        packet(m().message(37, &m())),
+        packet(m().message(11, &slice).number(98, 3)),
+    ];
+    let bytes = [perfetto(), beside.concat()].concat();
+    let (manifest, rows) = imported(&bytes, None);
+    assert_eq!(rows.len(), imported(&perfetto(), None).1.len());
+    let warnings = manifest.warnings.join("\n");
+    for words in [
+        "2 x stack sample",
+        "1 x packet of stack samples",
+        "1 x heap profile",
+        "1 x packet of another machine",
+    ] {
+        assert!(warnings.contains(words), "{warnings}");
+    }
+}
+
 #[test]
 fn what_is_none_of_these_is_refused_with_the_mend() {
     let dir = tempfile::tempdir().unwrap();

@@ -4,12 +4,14 @@
 
 mod counters;
 mod kernel;
+mod stacks;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use undertick_format::read::Trace;
 use undertick_format::schema::Kind;
+use undertick_format::stacks::StackTable;
 
 use super::{Names, Nesting, Out, Row, Sink, close};
 
@@ -38,6 +40,7 @@ pub struct Perfetto {
     started: bool,
     /// The ring and the process of the last row, whose tracks are described.
     described: Option<(i32, i32)>,
+    callstacks: stacks::Callstacks,
     /// Buffers of messages that are written.
     buffers: Buffers,
 }
@@ -72,6 +75,7 @@ impl Perfetto {
             command: String::new(),
             started: false,
             described: None,
+            callstacks: stacks::Callstacks::default(),
             buffers: Buffers::default(),
         }
     }
@@ -246,6 +250,8 @@ const fn track_uuid(ring: i32) -> u64 {
 impl Sink for Perfetto {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
         self.command = trace.manifest.command.first().cloned().unwrap_or_default();
+        let stacks = StackTable::read(trace.dir()).map_err(io::Error::other)?;
+        self.callstacks = stacks::Callstacks::new(stacks.unwrap_or_default());
         Ok(())
     }
 

@@ -60,6 +60,9 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<SourceInfo, TraceE
     let (discarded, packets) = losses(&said);
     intake.lost = intake.lost.saturating_add(discarded);
     if !status.success() {
+        if is_version_2(dir, DEEPEST) {
+            return Err(TraceError::Usage(too_old(dir)));
+        }
         let last = said.lines().rev().find(|line| !line.trim().is_empty());
         return Err(TraceError::damaged(
             dir,
@@ -70,6 +73,39 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<SourceInfo, TraceE
         ));
     }
     Ok(events.info(packets))
+}
+
+/// Whether the metadata of a trace in the directory are those of CTF 2: JSON objects, each after a record
+/// separator, the first one after the header of a packet where there is one.
+fn is_version_2(dir: &Path, depth: usize) -> bool {
+    let mut start = Vec::new();
+    let metadata = input::open(&dir.join("metadata"));
+    let has_read = metadata.is_ok_and(|file| file.take(128).read_to_end(&mut start).is_ok());
+    if has_read && start.windows(2).any(|two| two == b"\x1e{") {
+        return true;
+    }
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    depth > 0
+        && entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .any(|entry| is_version_2(&entry.path(), depth - 1))
+}
+
+/// Why a trace of CTF 2 could not be read, and what helps.
+fn too_old(dir: &Path) -> String {
+    let version = Command::new(READER).arg("--version").output().ok();
+    let version = version.and_then(|said| {
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let word = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+        said.split_whitespace().find(word).map(str::to_owned)
+    });
+    format!(
+        "{}: a CTF 2 trace, as LTTng 2.15 writes by default; {READER} reads it from version 2.1 on, and here is {}. \
+         Install that; or convert the trace where it is: {READER} convert TRACE --component=sink.ctf.fs \
+         --params='path=\"OUT\",ctf-version=\"1\"'; or record with lttng create --trace-format=ctf-1.8",
+        dir.display(),
+        version.as_deref().unwrap_or("another one")
+    )
 }
 
 /// Parses what the reader prints.

@@ -121,6 +121,11 @@ impl Trace<'_> {
             return self.compressed(compressed.bytes(), depth);
         }
         let number = |field| fields.last(field).map(Value::number);
+        if number(98).unwrap_or(0) != 0 {
+            self.intake
+                .left_out("packet of another machine, whose clocks and threads are others");
+            return Ok(());
+        }
         let writer = number(10).unwrap_or(0);
         if self.sequences.len() >= MOST && !self.sequences.contains_key(&writer) {
             self.intake.left_out("packet of a sequence beyond 2^22");
@@ -156,6 +161,10 @@ impl Trace<'_> {
                     self.ftrace.bundle(value.bytes(), clocks, self.intake)?;
                 }
                 11 => self.event(writer, clock, time, value.bytes())?,
+                66 | 135 => self.intake.left_out("stack sample"),
+                // Each of its samples is a repeated identifier of a stack.
+                54 => self.intake.left_out("packet of stack samples"),
+                37 => self.intake.left_out("heap profile"),
                 _ => {}
             }
         }

@@ -37,6 +37,7 @@ impl Perfetto {
             Some(Kind::Migrate) => self.point(row, &format!("to CPU {}", row.cpu)),
             Some(Kind::Fault) => self.point(row, "page fault"),
             Some(Kind::Waking) => self.point(row, "woken"),
+            Some(Kind::Stack) => self.sample(row),
             _ => Ok(()),
         }
     }
@@ -53,7 +54,7 @@ impl Perfetto {
         self.slice(INSTANT, kernel_uuid(row.tid), row.unix_ns, Some(name))
     }
 
-    fn describe_kernel(&mut self, row: &Row) -> io::Result<()> {
+    pub(super) fn describe_kernel(&mut self, row: &Row) -> io::Result<()> {
         if !self.kernel_tracks.insert(row.tid) {
             return Ok(());
         }
@@ -80,6 +81,6 @@ impl Perfetto {
     }
 }
 
-const fn kernel_uuid(tid: i32) -> u64 {
+pub(super) const fn kernel_uuid(tid: i32) -> u64 {
     3 << 40 | tid as u32 as u64
 }

@@ -28,3 +28,37 @@ fn what_was_discarded() {
             WARNING: Tracer discarded 7 events\n";
     assert_eq!(losses(said), (55, 2));
 }
+
+/// The metadata of both versions, and those of version 2 in a packet, in a directory below.
+#[test]
+fn version_2_is_told_by_its_metadata() {
+    let dir = tempfile::tempdir().unwrap();
+    let below = dir.path().join("ust/uid/1000/64-bit");
+    std::fs::create_dir_all(&below).unwrap();
+    for (metadata, is_2) in [
+        (
+            &b"/* CTF 1.8 */ typealias integer { size = 8; } := uint8_t;"[..],
+            false,
+        ),
+        (b"\x57\x1d\xd1\x75/* CTF 1.8 */", false),
+        (b"\x1e{\"type\":\"preamble\",\"version\":2}", true),
+        (
+            b"\x57\x1d\xd1\x75 the header of a packet \x1e{\"type\":\"preamble\"}",
+            true,
+        ),
+        (b"", false),
+    ] {
+        std::fs::write(below.join("metadata"), metadata).unwrap();
+        assert_eq!(is_version_2(dir.path(), DEEPEST), is_2, "{metadata:?}");
+        assert!(!is_version_2(dir.path(), 2));
+    }
+    let said = too_old(Path::new("/traces/a"));
+    for word in [
+        "/traces/a",
+        "2.1",
+        "ctf-version=\"1\"",
+        "--trace-format=ctf-1.8",
+    ] {
+        assert!(said.contains(word), "{said}");
+    }
+}
