@@ -27,11 +27,16 @@
  * or an expression, such as a mapped pointer.
  *
  * The header supports Linux on x86-64 and aarch64, with GCC or Clang. Elsewhere the calls do
- * nothing, and a warning at compile time reports that (define UNDERTICK_DISABLE to silence it).
+ * nothing, and a warning at compile time reports that (define UNDERTICK_DISABLE to silence it); for
+ * 32-bit Linux it is an error.
  *
  * Licence: MIT or Apache-2.0, as you prefer. */
 #ifndef UNDERTICK_H
 #define UNDERTICK_H
+
+#if !defined(UNDERTICK_DISABLE) && !defined(UNDERTICK_CARD) && defined(__linux__) && defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ < 8
+#error "undertick.h: 32-bit programs cannot be recorded: build for 64 bits, or define UNDERTICK_DISABLE, and the calls do nothing"
+#endif
 
 #include <stdint.h>
 

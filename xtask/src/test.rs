@@ -2,6 +2,7 @@
 
 mod headers;
 mod install;
+mod platforms;
 mod programs;
 
 use std::time::Instant;
@@ -205,6 +206,7 @@ pub fn of(tier: Tier) -> Result<(), String> {
             model(count);
             headers::compilers(count);
             headers::strict(count);
+            platforms::all(count);
             unedited(count);
             headers::aarch64(count);
         }));

@@ -31,6 +31,15 @@
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
+    not(target_pointer_width = "64")
+))]
+compile_error!(
+    "undertick: 32-bit programs cannot be recorded: build for 64 bits, or use the feature `disable`, and the calls do nothing"
+);
+
+#[cfg(all(
+    not(feature = "disable"),
+    target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod attach_page;

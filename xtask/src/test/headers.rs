@@ -102,6 +102,20 @@ pub(super) fn aarch64(count: &mut Count) {
     }
     count.step(aarch64_counted());
     count.step(aarch64_forked());
+    count.step(aarch64_crates());
+}
+
+/// Runs the tests of the crates that a recorded program links, for aarch64 under the emulator.
+fn aarch64_crates() -> Result<(), String> {
+    let mut tests = line(
+        "cargo test --release --locked --quiet --target aarch64-unknown-linux-gnu \
+         -p undertick-units -p undertick-ring -p undertick-clock -p undertick",
+        &[],
+    );
+    tests.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", AARCH64_CC);
+    let emulator = "qemu-aarch64 -L /usr/aarch64-linux-gnu";
+    tests.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", emulator);
+    run(tests)
 }
 
 /// Compiles a C program for aarch64, under the given standard of C.

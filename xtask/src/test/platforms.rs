@@ -1,0 +1,58 @@
+//! Platforms on which nothing is recorded: programs build there all the same, but for 32-bit Linux, where
+//! the header and the crate refuse in words.
+
+use super::Count;
+use crate::run::{command, exists, run};
+
+const REFUSED: &str = "32-bit programs cannot be recorded";
+const ELSEWHERE: [&str; 2] = ["x86_64-pc-windows-gnu", "riscv64gc-unknown-linux-gnu"];
+const NARROW: &str = "i686-unknown-linux-gnu";
+
+pub(super) fn all(count: &mut Count) {
+    for option in ["-m32", "-mx32"] {
+        let words = ["cc", "-Iinclude", option, "-fsyntax-only", "-x", "c"];
+        let words = [&words[..], &["-include", "undertick.h", "/dev/null"]].concat();
+        count.step(refused(&words));
+    }
+    for target in ELSEWHERE {
+        if has_target(target, count) {
+            count.step(run(command(&check(target))));
+        }
+    }
+    if has_target(NARROW, count) {
+        count.step(refused(&check(NARROW)));
+        let disabled = [&check(NARROW)[..], &["--features", "disable"]].concat();
+        count.step(run(command(&disabled)));
+    }
+}
+
+fn has_target(target: &str, count: &mut Count) -> bool {
+    let has = exists(&["rustup", "target", "add", target]);
+    if !has {
+        count.skip(&format!("the {target} target cannot be installed here"));
+    }
+    has
+}
+
+fn check(target: &str) -> [&str; 8] {
+    [
+        "cargo",
+        "check",
+        "--release",
+        "--locked",
+        "--target",
+        target,
+        "-p",
+        "undertick",
+    ]
+}
+
+/// Checks that a command fails and says why.
+fn refused(words: &[&str]) -> Result<(), String> {
+    let said = command(words).output().map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&said.stderr);
+    match !said.status.success() && text.contains(REFUSED) {
+        true => Ok(()),
+        false => Err(format!("{}: {text}", words.join(" "))),
+    }
+}
