@@ -124,6 +124,11 @@ static void link_nodes(void) {
 #else
 #define JUMP_ "b 1f"
 #endif
+#if defined(__x86_64__)
+#define ADD_(from, to) "add " from ", " to "\n\t"
+#else
+#define ADD_(from, to) "add " to ", " to ", " from "\n\t"
+#endif
 static __attribute__((noinline)) void run_through_code(void) {
     __asm__ volatile(".rept 512\n\t" JUMP_ "\n\t.balign 64\n1:\n\t.endr");
 }
@@ -151,7 +156,7 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
     if (kind == LATENCY) DOSE(x, odd, 40);
     if (kind == THROUGHPUT) {
         uint64_t a = x, b = x, c = x, d = x;
-        __asm__ volatile(".rept 40\n\tadd %4, %0\n\tadd %4, %1\n\tadd %4, %2\n\tadd %4, %3\n\t.endr"
+        __asm__ volatile(".rept 40\n\t" ADD_("%4", "%0") ADD_("%4", "%1") ADD_("%4", "%2") ADD_("%4", "%3") ".endr"
                          : "+r"(a), "+r"(b), "+r"(c), "+r"(d) : "r"(odd) : "cc");
         x = a ^ b ^ c ^ d;
     }
@@ -179,7 +184,7 @@ static inline __attribute__((always_inline)) uint64_t step(int kind, uint64_t x,
          * has some. */
         uint64_t a = x, b = x, c = x;
         int i;
-        for (i = 0; i < 28; i++) __asm__ volatile("add %3, %0\n\tadd %3, %1\n\tadd %3, %2" : "+r"(a), "+r"(b), "+r"(c) : "r"(odd) : "cc");
+        for (i = 0; i < 28; i++) __asm__ volatile(ADD_("%3", "%0") ADD_("%3", "%1") ADD_("%3", "%2") : "+r"(a), "+r"(b), "+r"(c) : "r"(odd) : "cc");
         x = a ^ b ^ c;
     }
     if (kind == LOOKUP) {

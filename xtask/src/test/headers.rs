@@ -1,9 +1,7 @@
-//! Tests of the header under strict compilers and for another CPU.
+//! Tests of the header under strict compilers.
 
 use super::Count;
-use crate::run::{Scratch, command, exists, line, root, run};
-
-pub(super) const AARCH64_CC: &str = "aarch64-linux-gnu-gcc";
+use crate::run::{Scratch, command, exists, root, run};
 
 /// Compiles `undertick.h` with the compilers and languages that it supports.
 pub(super) fn compilers(count: &mut Count) {
@@ -91,114 +89,5 @@ pub(super) fn strict(count: &mut Count) {
             words.extend(["-c", source.as_str(), "-o", out.as_str()]);
             count.step(run(command(&words)));
         }
-    }
-}
-
-/// Tests the header on aarch64: compiled, and recorded under an emulator. The emulator's counter is
-/// not this machine's, so the recording refuses it; with the system's clock everything is recorded.
-pub(super) fn aarch64(count: &mut Count) {
-    if !exists(&[AARCH64_CC, "--version"]) || !exists(&["qemu-aarch64", "--version"]) {
-        return count.skip("no aarch64 compiler and emulator here");
-    }
-    count.step(aarch64_counted());
-    count.step(aarch64_forked());
-    count.step(aarch64_crates());
-}
-
-/// Runs the tests of the crates that a recorded program links, for aarch64 under the emulator.
-fn aarch64_crates() -> Result<(), String> {
-    let mut tests = line(
-        "cargo test --release --locked --quiet --target aarch64-unknown-linux-gnu \
-         -p undertick-units -p undertick-ring -p undertick-clock -p undertick",
-        &[],
-    );
-    tests.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", AARCH64_CC);
-    let emulator = "qemu-aarch64 -L /usr/aarch64-linux-gnu";
-    tests.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", emulator);
-    run(tests)
-}
-
-/// Compiles a C program for aarch64, under the given standard of C.
-fn built_for_aarch64(source: &str, standard: &str, into: &Scratch) -> Result<String, String> {
-    let program = into.path("program");
-    run(line(
-        "{} {} -Wall -Wextra -DUNDERTICK_OWN_WARNINGS -Wpedantic -Wconversion -Werror -O2 \
-         -pthread -Iinclude {} -o {} -ldl",
-        &[
-            AARCH64_CC,
-            standard,
-            &format!("crates/record/tests/programs/{source}"),
-            &program,
-        ],
-    ))?;
-    Ok(program)
-}
-
-/// A command that records a program under the emulator.
-fn record_emulated(trace: &str, program: &[&str]) -> std::process::Command {
-    let undertick = root().join("target/release/undertick");
-    let mut record = command(&[&undertick.to_string_lossy(), "record", "--no-calibration"]);
-    record.args([
-        "-o",
-        trace,
-        "--",
-        "qemu-aarch64",
-        "-L",
-        "/usr/aarch64-linux-gnu",
-    ]);
-    record.args(program);
-    record
-}
-
-fn manifest_of(trace: &str) -> Result<String, String> {
-    std::fs::read_to_string(format!("{trace}/manifest.json")).map_err(|e| e.to_string())
-}
-
-/// Checks that the emulator's counter is refused, and that the system's clock records everything.
-fn aarch64_counted() -> Result<(), String> {
-    let scratch = Scratch::new("aarch64")?;
-    let program = built_for_aarch64("writer.c", "-std=c11", &scratch)?;
-    let command = [program.as_str(), "count", "100000"];
-    let refused = record_emulated(&scratch.path("counter.ut"), &command)
-        .output()
-        .map_err(|e| e.to_string())?;
-    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
-    if refused.status.success() || !text.contains("reads another clock") {
-        return Err(format!("an emulated counter was believed: {text}"));
-    }
-    let trace = scratch.path("t.ut");
-    let mut recorded = record_emulated(&trace, &command);
-    recorded.env("UNDERTICK_CLOCK", "monotonic_raw");
-    run(recorded)?;
-    let manifest = manifest_of(&trace)?;
-    if manifest.contains("\"events\": 100000,") && manifest.contains("\"lost\": 0,") {
-        Ok(())
-    } else {
-        Err(format!("not 100000 events: {manifest}"))
-    }
-}
-
-/// Checks that children of fork() and of a raw clone() have separate rings where no page is wiped.
-fn aarch64_forked() -> Result<(), String> {
-    let scratch = Scratch::new("aarch64-forks")?;
-    let (program, trace) = (
-        built_for_aarch64("forks.c", "-std=gnu11", &scratch)?,
-        scratch.path("t.ut"),
-    );
-    let mut recorded = record_emulated(&trace, &[&program]);
-    recorded.env("UNDERTICK_CLOCK", "monotonic_raw");
-    run(recorded)?;
-    let manifest: serde_json::Value =
-        serde_json::from_str(&manifest_of(&trace)?).map_err(|e| e.to_string())?;
-    let rings = manifest["rings"].as_array().map_or(0, Vec::len);
-    let executions: u64 = (manifest["sampled"].as_array().into_iter().flatten())
-        .filter_map(|of| of["executions"].as_u64())
-        .sum();
-    if (rings, executions, manifest["lost"].as_u64()) == (51, 51 * 100, Some(0)) {
-        Ok(())
-    } else {
-        Err(format!(
-            "not 51 rings, 5100 executions, none lost: {rings}, {executions}, {manifest}"
-        ))
     }
 }

@@ -1,6 +1,6 @@
 //! Installs what the tests need and a fresh machine lacks.
 
-use super::headers::AARCH64_CC;
+use super::aarch64::AARCH64_CC;
 use crate::run::command;
 use crate::run::exists;
 use crate::run::run;
