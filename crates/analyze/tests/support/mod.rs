@@ -9,7 +9,7 @@ use arrow_array::{Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch};
 use undertick_analyze::{Analysis, Options};
 use undertick_document::{FrequencyReport, IntervalReport, Report};
 use undertick_format::manifest::{
-    Calibration, Clock, Descheduled, Host, Manifest, Name, Recorder, SpanCost, State,
+    Calibration, Clock, Descheduled, Host, Manifest, Name, SpanCost, State,
 };
 use undertick_format::schema::{Kind, event_schema};
 use undertick_units::{Estimate, Interval};
