@@ -7,9 +7,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::run::{self, command, exists, line, output};
+use crate::test::AARCH64;
 use crate::{cycles, levels, page};
-
-const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
 /// Runs all lints; counts those that could not be run here.
 pub fn all(skipped: &mut u64) -> Result<(), String> {

@@ -6,6 +6,8 @@ mod install;
 mod platforms;
 mod programs;
 
+pub use aarch64::AARCH64;
+
 use std::time::Instant;
 
 use crate::exchange::{Outcome, Step};

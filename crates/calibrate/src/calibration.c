@@ -118,17 +118,14 @@ static void link_nodes(void) {
     }
 }
 
-/* Code of 32 KiB: a jump in each of 512 lines, none of which falls through. */
 #if defined(__x86_64__)
 #define JUMP_ "jmp 1f"
-#else
-#define JUMP_ "b 1f"
-#endif
-#if defined(__x86_64__)
 #define ADD_(from, to) "add " from ", " to "\n\t"
 #else
+#define JUMP_ "b 1f"
 #define ADD_(from, to) "add " to ", " to ", " from "\n\t"
 #endif
+/* Code of 32 KiB: a jump in each of 512 lines, none of which falls through. */
 static __attribute__((noinline)) void run_through_code(void) {
     __asm__ volatile(".rept 512\n\t" JUMP_ "\n\t.balign 64\n1:\n\t.endr");
 }

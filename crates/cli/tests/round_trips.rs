@@ -122,6 +122,52 @@ fn bad_imports_say_what_would_be_right() {
     refused(&import("json"), 2, &["t.ut", "exists already"]);
 }
 
+/// A CTF 2 trace where the reader is too old for it, and the text that a newer one would print of it.
+#[test]
+fn a_ctf_2_trace_is_refused_and_its_text_is_imported() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let line = |ns: u32, name: &str| {
+        format!(
+            "timestamp = 1795336773.{ns:09}, trace = vm/ust/64-bit, , trace:hostname = vm, trace:domain = ust, \
+             name = {name}, stream.packet.context = {{ cpu_id = 1 }}, stream.event.context = {{ vpid = 7, vtid = 8 }}, \
+             event.fields = {{ pieces = 5 }}\n"
+        )
+    };
+    fs::write(
+        at("text"),
+        line(100, "shop:asked") + &line(350, "shop:sold"),
+    )
+    .unwrap();
+    let words = ["import", "--from", "ctf", &at("text"), "-o", &at("t.ut")];
+    assert_eq!(said(&undertick(&words)).0, 0);
+    let (status, text) = said(&undertick(&["report", &at("t.ut")]));
+    assert!(status == 0 && text.contains("shop:sold"), "{text}");
+
+    fs::create_dir(at("ctf")).unwrap();
+    fs::write(
+        at("ctf/metadata"),
+        "\u{1e}{\"type\":\"preamble\",\"version\":2}",
+    )
+    .unwrap();
+    let version = std::process::Command::new("babeltrace2")
+        .arg("--version")
+        .output();
+    match version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()) {
+        Ok(version) if version.contains(" 2.0.") => {
+            let output = undertick(&["import", &at("ctf"), "-o", &at("u.ut")]);
+            refused(
+                &output,
+                2,
+                &["CTF 2", "has 2.0.", "--from ctf", "--trace-format=ctf-1.8"],
+            );
+            assert!(!Path::new(&at("u.ut")).exists());
+        }
+        Ok(version) => println!("skipped: {version} reads CTF 2"),
+        Err(error) => println!("skipped: no babeltrace2 here ({error})"),
+    }
+}
+
 #[test]
 fn intervals_for_other_tools_need_intervals() {
     let dir = tempfile::tempdir().unwrap();

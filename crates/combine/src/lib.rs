@@ -1,13 +1,13 @@
 //! One report of several recordings.
 //!
 //! **Question.** A program was recorded several times: what would a repetition give? [`combine`] makes
-//! the figures of runs; [`pooled`] has what repetitions of an experiment need besides.
+//! the report of several runs; [`pooled`] is shared with `undertick-experiment`, which combines repetitions.
 //!
 //! **Method.** All samples of a run share conditions: where its memory lies, how fast its core
 //! runs. So each run is one number for each figure. The figure of the set is the median of these
 //! numbers ([`median_of_runs`]), because one run in twenty may be disturbed by other work of the
-//! machine. Its interval holds the figure of a repetition, which is a set of the same number of
-//! fresh runs. It is widened by what the cost of recording and the clock's step leave uncertain
+//! machine. The figure's interval holds that of a repetition, which is a set of the same number of
+//! fresh runs. That interval is widened by what the cost of recording and the clock's step leave uncertain
 //! in every run alike. Counts and times are sums; distributions hold the samples of all runs.
 //!
 //! **Caveats.** A single further run scatters more. Two runs give a very wide interval, five a
@@ -39,7 +39,7 @@ pub struct Run {
     pub report: Report,
 }
 
-/// Combines runs; intervals have this level. `None` without a run.
+/// Returns one report of all runs, with intervals of this confidence level; `None` without a run.
 #[must_use]
 pub fn combine(runs: &[Run], level: f64) -> Option<Report> {
     let first = runs.first()?;

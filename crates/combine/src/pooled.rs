@@ -9,9 +9,10 @@ use undertick_document::{
 use undertick_estimate::{Divide, ModeOptions, Numbers, modes_of_bins};
 use undertick_units::{Estimate, Interval};
 
-/// The samples of all repetitions in one histogram, with `null_ns` subtracted from each.
+/// The samples of all repetitions in one histogram, with `null_ns` subtracted from each: the cost of one null
+/// step of an experiment, 0 for runs.
 ///
-/// Their bins lie on the lattice of the clock's steps, `granularity_ns` apart.
+/// Its bins lie on the lattice of the clock's steps, `granularity_ns` apart.
 #[must_use]
 pub fn histogram(all: &[&Histogram], granularity_ns: f64, null_ns: f64) -> Histogram {
     let half_step = granularity_ns.max(1e-3) / 2.0;
@@ -52,8 +53,8 @@ pub fn histogram(all: &[&Histogram], granularity_ns: f64, null_ns: f64) -> Histo
     pooled
 }
 
-/// Counts, times and properties of one interval in several recordings. It has no figure of its
-/// samples; `None` without a recording.
+/// Counts, times and properties of one interval in several recordings. Its mean, median and
+/// quantiles are left empty; `None` without a recording.
 #[must_use]
 pub fn summed(of: &[&IntervalReport]) -> Option<IntervalReport> {
     let first = *of.first()?;
@@ -171,8 +172,8 @@ fn sd(all: &[(&IntervalReport, f64)]) -> Option<f64> {
 /// A repetition has samples in a mode if at least this share lies there.
 const SEEN: f64 = 0.05;
 
-/// The modes of all samples together; `repetitions` are their histograms, which still include the
-/// null step. Two modes are distinguished if each is a mode of at least two repetitions. Where
+/// The modes of all samples together; `repetitions` are their histograms, which still include
+/// `null_ns`, the cost of a null step. Two modes are distinguished if each is a mode of at least two repetitions. Where
 /// every repetition lies at a different place, these are not modes but the scatter that the
 /// confidence interval shows. The interval of a share comes from the scatter between repetitions:
 /// one may be in one mode from its first sample to its last.

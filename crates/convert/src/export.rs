@@ -1,4 +1,5 @@
-//! Writes a trace in the formats of other tools. It streams: memory does not grow with the trace.
+//! Writes a trace in the formats of other tools. It streams: memory grows with the functions that were sampled,
+//! and not with the rows of the trace.
 //! Times are Unix nanoseconds by the trace's first anchor.
 
 mod chrome;
@@ -23,6 +24,7 @@ use undertick_format::arrows::ArrowEnd;
 use undertick_format::manifest::Manifest;
 use undertick_format::read::Trace;
 use undertick_format::schema::{self, Kind};
+use undertick_format::stacks::StackTable;
 
 use in_order::in_order;
 
@@ -68,10 +70,10 @@ pub fn export(
     })?;
     let result = match format {
         Format::Parquet => parquet_file::write(trace, file, path, progress),
-        Format::Perfetto => {
-            let sink = perfetto::Perfetto::new(buffered(file));
+        Format::Perfetto => StackTable::read(trace.dir()).and_then(|stacks| {
+            let sink = perfetto::Perfetto::new(buffered(file), stacks.unwrap_or_default());
             drive(trace, path, arrows, progress, sink)
-        }
+        }),
         Format::Chrome => {
             let sink = chrome::Chrome::new(buffered(file));
             drive(trace, path, &[], progress, sink)

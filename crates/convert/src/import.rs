@@ -21,6 +21,7 @@ mod spool;
 mod wire;
 mod write;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -157,7 +158,8 @@ pub fn import(
     }
     made(out, |intake| {
         let info = match source {
-            Source::Ctf => ctf::read(file, intake)?,
+            // A file is what the reader printed elsewhere.
+            Source::Ctf if file.is_dir() => ctf::read(file, intake)?,
             _ => (source.format().read)(file, &mut open(file, progress)?, intake)?,
         };
         write_trace(file, source, out, info, intake, progress)
@@ -236,8 +238,12 @@ fn write_trace(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Manifest, TraceError> {
     if intake.spool.len() == 0 {
+        let left_out = match left_out_list(&intake.left_out) {
+            Some(list) => format!(" (left out: {list})"),
+            None => String::new(),
+        };
         return Err(TraceError::Usage(format!(
-            "{}: holds no event that {} could have; is it the right file?",
+            "{}: holds no event that {} could have{left_out}; is it the right file?",
             file.display(),
             source.format().name
         )));
@@ -403,16 +409,19 @@ fn warnings(
     for &(kind, count) in &written.left_out {
         *left_out.entry(kind.to_owned()).or_default() += count;
     }
-    if !left_out.is_empty() {
-        let list: Vec<String> = (left_out.iter())
-            .map(|(kind, count)| format!("{count} x {kind}"))
-            .collect();
-        all.push(format!("not in the trace: {}", list.join(", ")));
-    }
+    all.extend(left_out_list(&left_out).map(|list| format!("not in the trace: {list}")));
     if !info.messages.is_empty() {
         all.push(format!(
             "messages are instants; {MESSAGES_FILE} in the trace has their rules: report --table"
         ));
     }
     all
+}
+
+/// What was left out, with how many of each; `None` if nothing was.
+fn left_out_list(left_out: &BTreeMap<String, u64>) -> Option<String> {
+    let list: Vec<String> = (left_out.iter())
+        .map(|(kind, count)| format!("{count} x {kind}"))
+        .collect();
+    (!list.is_empty()).then(|| list.join(", "))
 }

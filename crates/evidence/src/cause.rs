@@ -120,7 +120,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// From what was measured, for a clock with ticks of that length.
+    /// Converts a measured cost to ticks of `ns_per_tick` ns.
     #[must_use]
     pub fn new(cost: &InterruptCost, ns_per_tick: f64) -> Self {
         // A manifest is untrusted: at most a second, and nothing below 0.

@@ -1,7 +1,7 @@
-//! What disturbed a thread while it was measured, from the kernel's events.
+//! What took a thread's time while it was measured, from the kernel's events.
 //!
-//! **Question.** A sample of a thread lasted from one reading to another. What had the CPU meanwhile, how
-//! long, and how much of that is not known?
+//! **Question.** A sample lasted from one reading to another. What else had the CPU, for how long, and how
+//! much of that is unknown?
 //!
 //! ```
 //! use undertick_evidence::{Cause, Evidence};
@@ -12,11 +12,11 @@
 //! evidence.push(Kind::SwitchOut as i8, 0, 7, 100, off::PREEMPTED);
 //! evidence.push(Kind::SwitchIn as i8, 0, 7, 150, 0);
 //! evidence.select(7);
+//! // The caches are cold afterwards, for at most 5 us: that is too long for a short sample.
+//! assert_eq!(evidence.causes_in(90, 160).dropped_for(), Some(Cause::Preempted));
 //! let causes = evidence.causes_in(90, 1000);
 //! assert_eq!(causes.disturbance(), Some(Cause::Preempted));
-//! assert_eq!(causes.by_others(), 50);
-//! // The caches are cold afterwards, for at most 5 us: that is too much for so short a sample.
-//! assert_eq!(evidence.causes_in(90, 160).dropped_for(), Some(Cause::Preempted));
+//! assert_eq!((causes.by_others(), causes.dropped_for()), (50, None));
 //! ```
 //!
 //! **Method.** Rows of the kernel are pushed in order of time, then samples are asked for thread by
@@ -39,8 +39,8 @@ use cause::{AFTER_INTERRUPT_US, Hit};
 pub use cause::{CAUSES, Timer};
 pub use pieces::Piece;
 
-/// Samples over this many times the smallest without a known cause are counted (TRAMS drops
-/// them).
+/// Samples that took over this many times the smallest one, with no recorded cause, are counted as
+/// unexplained (TRAMS drops them).
 pub const UNEXPLAINED_RATIO: f64 = 4.0;
 
 /// Soft interrupts that a system call raises: the network's two, those of block devices and of
@@ -86,7 +86,7 @@ impl SampleCauses {
         self.causes & (1 << cause as u8) != 0
     }
 
-    /// What disturbed the sample.
+    /// The disturbance that comes first in [`Cause::ALL`]; `None` if it was not disturbed.
     #[must_use]
     #[inline]
     pub fn disturbance(&self) -> Option<Cause> {
@@ -96,7 +96,7 @@ impl SampleCauses {
     }
 
     /// The disturbance for which the sample is dropped, because too much of it is unknown. For
-    /// others their time is taken off ([`Self::by_others`]).
+    /// other samples, [`Self::by_others`] is subtracted.
     #[must_use]
     #[inline]
     pub fn dropped_for(&self) -> Option<Cause> {
@@ -124,7 +124,7 @@ impl SampleCauses {
         .any(|c| self.has(c))
     }
 
-    /// Ticks of the sample during which it did not run, waiting included: at most its length.
+    /// Ticks of the sample during which its thread did not run, waiting included: at most its length.
     #[must_use]
     #[inline]
     pub fn taken(&self) -> i64 {
@@ -251,7 +251,8 @@ impl Evidence {
         Self { timer, ..self }
     }
 
-    /// Takes a row of the kernel; rows come in order of time.
+    /// Adds a row of the kernel. `ts` is in ticks; `payload` depends on `kind` (a reason, or a length in ticks).
+    /// Rows must come in order of time.
     pub fn push(&mut self, kind: i8, event: i32, tid: i32, ts: i64, payload: i64) {
         let Some(kind) = Kind::from_code(kind) else {
             return;
@@ -367,7 +368,7 @@ impl Evidence {
         self.query = QueryCursor::default();
     }
 
-    /// Announces that all rows have come: those of the kernel come before all others.
+    /// Prepares the rows for queries: call it, or [`Self::select`], after the last [`Self::push`].
     pub fn settle(&mut self) {
         if self.settled {
             return;
@@ -391,6 +392,9 @@ impl Evidence {
     }
 
     /// Whether anything may have hit the selected thread between these readings.
+    ///
+    /// # Panics
+    /// If rows were pushed after the last [`Self::select`] or [`Self::settle`].
     #[must_use]
     #[inline]
     pub fn is_anything(&self, start: i64, end: i64) -> bool {
@@ -405,6 +409,9 @@ impl Evidence {
 
     /// The causes in the sample from `start` to `end` of the selected thread. What may lie in it,
     /// because the kernel's times are not exact, counts.
+    ///
+    /// # Panics
+    /// If rows were pushed after the last [`Self::select`] or [`Self::settle`].
     #[inline]
     pub fn causes_in(&mut self, start: i64, end: i64) -> SampleCauses {
         let error = self.error;

@@ -29,7 +29,11 @@ const BY_RANK: [Cause; CAUSES] = [
 
 impl Evidence {
     /// What took the time of a thread from `start` to `end`, in order. Together the pieces last as
-    /// long as [`super::SampleCauses::taken`] says; points come with the pieces.
+    /// long as [`super::SampleCauses::taken`] says. Causes without a duration
+    /// are pieces whose `end` equals `start`.
+    ///
+    /// # Panics
+    /// If rows were pushed after the last [`Self::select`] or [`Self::settle`].
     #[must_use]
     pub fn pieces(&self, tid: i32, start: i64, end: i64) -> Vec<Piece> {
         let Some(&place) = self.place_of.get(&tid) else {

@@ -41,7 +41,7 @@ impl ControlPage {
     pub fn map(file: &File) -> rustix::io::Result<Self> {
         let bytes = control::BYTES as usize;
         let base = map(file, bytes)?;
-        // SAFETY: just mapped; who unmaps it, by `unmap`, has the only value.
+        // SAFETY: just mapped; the caller, which unmaps it by `unmap`, has the only value.
         Ok(unsafe { Self::at(base, bytes) })
     }
 
@@ -50,7 +50,7 @@ impl ControlPage {
         self.cut.is_cut()
     }
 
-    /// Ends the mapping.
+    /// Stops watching the mapping for truncation.
     pub fn end(&self) {
         self.cut.end();
     }
@@ -101,9 +101,12 @@ impl ControlPage {
     }
 
     /// Unmaps what [`Self::map`] mapped.
-    pub fn unmap(&self) {
+    ///
+    /// # Safety
+    /// The page and what was borrowed of it are not used any more.
+    pub unsafe fn unmap(&self) {
         self.end();
-        // SAFETY: mapped in `of`; nothing borrows it any more.
+        // SAFETY: mapped in `map`; by contract nothing uses it any more.
         let _ = unsafe { rustix::mm::munmap(self.base.cast(), control::BYTES as usize) };
     }
 }
@@ -128,7 +131,8 @@ pub fn open_control(dir: &SessionDir) -> Result<(File, ControlPage), TraceError>
     if (magic, version) == (control::MAGIC, layout::VERSION) {
         return Ok((file, page));
     }
-    page.unmap();
+    // SAFETY: its fields were read, and it goes with this function.
+    unsafe { page.unmap() };
     Err(match magic {
         control::MAGIC => TraceError::other_version(&path),
         _ => TraceError::damaged(&path, "not a control page"),

@@ -6,13 +6,14 @@
 //! **Method.** A session has a directory ([`session_dir`]) with a control page ([`control_page`]), which
 //! switches all programs on and off, and with a pool of heads and segments ([`pool`], mapped by
 //! [`pool_map`]), of which threads make their rings ([`ring_map`]). A program that was started without a
-//! session has an attach page ([`attach_page`]). [`session_lock`] says that a recorder is there.
+//! session has attach pages ([`attach_page`]). [`session_lock`] keeps a flight recorder from taking rings away
+//! while a snapshot is being made.
 //! The layout is that of [`undertick_ring::layout`].
 //!
-//! Invariants: nothing in shared memory is believed without a check. What a program overwrites, cuts
-//! short ([`cut_files`]) or removes damages its own records alone.
+//! **Invariants.** Nothing in shared memory is believed without a check. What a program overwrites, cuts
+//! short ([`cut_files`]) or removes can damage records of its session, and nothing outside it.
 //!
-//! Caveats: Linux only.
+//! **Caveats.** Linux only.
 
 pub mod attach_page;
 pub mod control_page;

@@ -18,12 +18,12 @@ use undertick_ring::{Mapped, Memory};
 
 use crate::pool_map::PoolMap;
 
-/// Segments with written pages that are kept ready, and heads: what threads take in the time that
+/// Number of heads, and of segments, kept ready with written pages: what threads take in the time that
 /// the collector may be off its CPU. In a small pool it is a quarter, because file systems may be
 /// small, too.
 const READY: usize = 64;
-/// This many times as many are ready at first, because none has come back yet, and are kept ready when
-/// they come back; the memory of more is released.
+/// This many times as many are ready at first, because none has come back yet. Those that come back are kept
+/// up to that number; the memory of more is released.
 const KEPT: usize = 4;
 /// A program that took more than this since the last time, about a millisecond ago, takes
 /// segments faster than they can be prepared. Preparing more would only take CPU time from it.
@@ -150,7 +150,7 @@ impl Stock {
     }
 }
 
-/// See the module documentation.
+/// The heads and segments of a session, and which program holds them.
 pub struct Pool {
     map: Arc<PoolMap>,
     heads: Stock,

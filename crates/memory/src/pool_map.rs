@@ -19,7 +19,7 @@ use crate::session_dir::SessionDir;
 /// `fcntl` command that sets the signal for a lease being broken; the same on all machines.
 const F_SETSIG: libc::c_int = 10;
 
-/// See the module documentation.
+/// The mapped file of a session's rings.
 #[derive(Debug)]
 pub struct PoolMap {
     base: *mut u8,

@@ -1,4 +1,4 @@
-//! One ring of a session, as an observer sees it, the collector above all.
+//! One ring of a session, as its readers see it: the collector and snapshots.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -167,7 +167,7 @@ impl RingMap {
         }
     }
 
-    /// Takes all cells from events. A sampled span checks its cell before it checks whether
+    /// Unassigns all cells of sampled spans. A sampled span checks its cell before it checks whether
     /// recording is on.
     pub fn unclaim_cells(&self) {
         let there = self.memory.field_u32(ring::OFF_CELLS);

@@ -1,5 +1,5 @@
-//! Decides which process may take rings away: a flight recorder does while no snapshot is being
-//! made. The locks are the kernel's, on the control page's file; they end with their holder.
+//! The lock between a flight recorder, which takes rings away, and a snapshot, which needs them to stay.
+//! The locks are the kernel's, on the control page's file; they end with their holder.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 pub struct SessionLock(File);
 
 impl SessionLock {
+    /// Opens the lock of a session, not yet taken.
+    ///
     /// # Errors
     /// The control page is gone, or something else is in its place.
     pub fn open(session: &SessionDir) -> Result<Self, TraceError> {

@@ -76,7 +76,8 @@ impl Damaged {
         {
             pool.empty();
         }
-        self.page.iter().for_each(ControlPage::unmap);
+        // SAFETY: nothing borrows of this any more.
+        self.page.iter().for_each(|page| unsafe { page.unmap() });
         self.dir.remove_all();
     }
 }

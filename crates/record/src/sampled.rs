@@ -28,7 +28,8 @@ pub struct Rate {
 pub fn change_rate(session: &SessionDir, rate: Rate) -> Result<(), TraceError> {
     let (_, page) = open_control(session)?;
     let changed = set(&page, rate);
-    page.unmap();
+    // SAFETY: the page goes with this function.
+    unsafe { page.unmap() };
     changed
 }
 

@@ -356,7 +356,8 @@ impl Drop for Session {
         if self.is_attached() && !self.is_kept {
             self.pool_map.empty(); // the program has it mapped still
         }
-        self.page.unmap();
+        // SAFETY: nothing borrows of the session any more; others have mapped the page themselves.
+        unsafe { self.page.unmap() };
         if !self.is_kept {
             self.dir.remove_all();
         }

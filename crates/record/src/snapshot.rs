@@ -317,7 +317,8 @@ fn lost_no_ring(session: &SessionDir) -> Result<u64, TraceError> {
     let (_, page) = open_control(session)?;
     let lost = page.field_u64(control::OFF_LOST_NO_RING);
     let lost = lost.load(Ordering::Relaxed);
-    page.unmap();
+    // SAFETY: the number was read, and the page goes with this function.
+    unsafe { page.unmap() };
     Ok(lost)
 }
 

@@ -61,7 +61,7 @@ struct Buffers {
 }
 
 impl Perfetto {
-    pub fn new(out: Out) -> Self {
+    pub fn new(out: Out, stacks: StackTable) -> Self {
         Self {
             out,
             nesting: Nesting::default(),
@@ -75,7 +75,7 @@ impl Perfetto {
             command: String::new(),
             started: false,
             described: None,
-            callstacks: stacks::Callstacks::default(),
+            callstacks: stacks::Callstacks::new(stacks),
             buffers: Buffers::default(),
         }
     }
@@ -250,8 +250,6 @@ const fn track_uuid(ring: i32) -> u64 {
 impl Sink for Perfetto {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
         self.command = trace.manifest.command.first().cloned().unwrap_or_default();
-        let stacks = StackTable::read(trace.dir()).map_err(io::Error::other)?;
-        self.callstacks = stacks::Callstacks::new(stacks.unwrap_or_default());
         Ok(())
     }
 

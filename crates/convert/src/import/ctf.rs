@@ -18,6 +18,8 @@ use super::lines::for_each_line;
 /// Depth to which directories in a trace are searched.
 const DEEPEST: usize = 16;
 const READER: &str = "babeltrace2";
+/// How the reader is asked for text.
+const AS_TEXT: &str = "--clock-seconds --no-delta --names=all --fields=trace,trace:hostname,trace:domain,trace:procname,trace:vpid";
 /// Most bytes kept of the reader's error stream.
 const MOST_SAID: u64 = 1 << 20;
 
@@ -25,8 +27,7 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<SourceInfo, TraceE
     // The reader would wait at a FIFO.
     input::only_regular_in(dir, DEEPEST)?;
     let mut child = Command::new(READER)
-        .args(["--clock-seconds", "--no-delta", "--names=all"])
-        .arg("--fields=trace,trace:hostname,trace:domain,trace:procname,trace:vpid")
+        .args(AS_TEXT.split(' '))
         .arg(dir)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -60,8 +61,12 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<SourceInfo, TraceE
     let (discarded, packets) = losses(&said);
     intake.lost = intake.lost.saturating_add(discarded);
     if !status.success() {
-        if is_version_2(dir, DEEPEST) {
-            return Err(TraceError::Usage(too_old(dir)));
+        let version = reader_version();
+        let is_old = version
+            .as_deref()
+            .is_none_or(|version| !reads_version_2(version));
+        if is_old && is_version_2(dir, DEEPEST) {
+            return Err(TraceError::Usage(too_old(dir, version.as_deref())));
         }
         let last = said.lines().rev().find(|line| !line.trim().is_empty());
         return Err(TraceError::damaged(
@@ -75,8 +80,8 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<SourceInfo, TraceE
     Ok(events.info(packets))
 }
 
-/// Whether the metadata of a trace in the directory are those of CTF 2: JSON objects, each after a record
-/// separator, the first one after the header of a packet where there is one.
+/// Whether the directory holds a CTF 2 trace: its metadata is JSON objects, each after a record separator, the
+/// first one after the header of a packet where there is one.
 fn is_version_2(dir: &Path, depth: usize) -> bool {
     let mut start = Vec::new();
     let metadata = input::open(&dir.join("metadata"));
@@ -91,20 +96,28 @@ fn is_version_2(dir: &Path, depth: usize) -> bool {
             .any(|entry| is_version_2(&entry.path(), depth - 1))
 }
 
-/// Why a trace of CTF 2 could not be read, and what helps.
-fn too_old(dir: &Path) -> String {
-    let version = Command::new(READER).arg("--version").output().ok();
-    let version = version.and_then(|said| {
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        let word = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
-        said.split_whitespace().find(word).map(str::to_owned)
-    });
+/// The version of the reader, as it says it; `None` if it says none.
+fn reader_version() -> Option<String> {
+    let said = Command::new(READER).arg("--version").output().ok()?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let is_number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+    said.split_whitespace().find(is_number).map(str::to_owned)
+}
+
+/// Whether a reader of that version reads CTF 2.
+fn reads_version_2(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (2, 1)
+}
+
+/// Why a CTF 2 trace could not be read by a reader of that version, and what helps.
+fn too_old(dir: &Path, version: Option<&str>) -> String {
     format!(
-        "{}: a CTF 2 trace, as LTTng 2.15 writes by default; {READER} reads it from version 2.1 on, and here is {}. \
-         Install that; or convert the trace where it is: {READER} convert TRACE --component=sink.ctf.fs \
-         --params='path=\"OUT\",ctf-version=\"1\"'; or record with lttng create --trace-format=ctf-1.8",
+        "{}: a CTF 2 trace (the default of LTTng 2.15). {READER} reads CTF 2 from version 2.1 on; this machine has \
+         {}. Install 2.1; or convert the trace to text on a machine that has it, {READER} {AS_TEXT} TRACE > TEXT, and \
+         import that with --from ctf; or record again after lttng create --trace-format=ctf-1.8",
         dir.display(),
-        version.as_deref().unwrap_or("another one")
+        version.unwrap_or("an unknown version")
     )
 }
 

@@ -161,7 +161,12 @@ impl Trace<'_> {
                     self.ftrace.bundle(value.bytes(), clocks, self.intake)?;
                 }
                 11 => self.event(writer, clock, time, value.bytes())?,
-                66 | 135 => self.intake.left_out("stack sample"),
+                // Samples that were skipped have no stack.
+                66 if Fields(value.bytes()).last(4).is_some() => {
+                    self.intake.left_out("stack sample");
+                }
+                135 => self.intake.left_out("stack sample"),
+                133 => self.intake.left_out("zstd-compressed packets"),
                 // Each of its samples is a repeated identifier of a stack.
                 54 => self.intake.left_out("packet of stack samples"),
                 37 => self.intake.left_out("heap profile"),

@@ -121,7 +121,8 @@ impl Switching {
             }
         }
         self.switch(Switched::Between);
-        self.pages.iter().for_each(ControlPage::unmap);
+        // SAFETY: the thread that switches them ends here, and nothing else has them.
+        self.pages.iter().for_each(|page| unsafe { page.unmap() });
         pairs
     }
 

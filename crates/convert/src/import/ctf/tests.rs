@@ -52,11 +52,16 @@ fn version_2_is_told_by_its_metadata() {
         assert_eq!(is_version_2(dir.path(), DEEPEST), is_2, "{metadata:?}");
         assert!(!is_version_2(dir.path(), 2));
     }
-    let said = too_old(Path::new("/traces/a"));
+    let versions = ["2.0.4", "1.5", "nothing", "2.1.0", "2.1", "2.10.3", "3.0"];
+    let reads = [false, false, false, true, true, true, true];
+    assert_eq!(versions.map(reads_version_2), reads);
+    let said = too_old(Path::new("/traces/a"), Some("2.0.4"));
     for word in [
         "/traces/a",
-        "2.1",
-        "ctf-version=\"1\"",
+        "from version 2.1",
+        "has 2.0.4",
+        "--names=all",
+        "--from ctf",
         "--trace-format=ctf-1.8",
     ] {
         assert!(said.contains(word), "{said}");
