@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use undertick_document::{IntervalKind, Report};
 use undertick_estimate::{Cost, Moments, normal_quantile};
+use undertick_evidence::{Evidence, Timer};
 use undertick_format::manifest::Manifest;
 
 use crate::clocks::Clocks;
@@ -29,7 +30,6 @@ use crate::table::{Matching, Table};
 use crate::tally::{Dropping, Tally};
 use crate::tree::Tree;
 use crate::watch::{Watch, Watched};
-use undertick_evidence::{Evidence, Timer};
 
 /// One analysis of one trace. Feed every batch in the order of the trace, [`Analysis::passes`]
 /// times, and report the end of each pass.

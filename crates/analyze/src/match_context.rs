@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use undertick_document::IntervalKind;
+use undertick_evidence::{Evidence, SampleCauses};
 
 use crate::cells::{Cell, Family, MOST_NAMES, NEW_CELL, TOO_MANY, UNSEEN};
 use crate::clocks::Clocks;
@@ -27,7 +28,6 @@ use crate::tally::{Dropping, Parent, Tally};
 use crate::tree::{Call, Path, Tree};
 use crate::waiting::Waiting;
 use crate::watch::Watch;
-use undertick_evidence::{Evidence, SampleCauses};
 
 /// Most last instants stored over all rings, 40 bytes each.
 pub(crate) const MOST_LASTS: usize = 1 << 22;

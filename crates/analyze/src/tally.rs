@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use undertick_document::IntervalKind;
 use undertick_estimate::slow::Begins;
 use undertick_estimate::{Series, SignedHistogram};
+use undertick_evidence::{CAUSES, Cause, SampleCauses};
 
 use crate::cells::Family;
 use crate::clocks::Doubt;
@@ -16,7 +17,6 @@ use crate::sample::Sample;
 use crate::strata::Strata;
 use crate::tree;
 use improvement::Improvement;
-use undertick_evidence::{CAUSES, Cause, SampleCauses};
 
 /// Samples that were dropped; they are readmitted if they are many.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

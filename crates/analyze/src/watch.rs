@@ -6,12 +6,12 @@ pub mod running;
 use std::sync::Arc;
 
 use undertick_document::Report;
+use undertick_evidence::SampleCauses;
 
 use crate::innermost::{FoundSpans, Join, Waiting};
 use crate::sample::Sample;
 use crate::tree::{Names, Path, WithRole};
 use detail::{Detail, Inside, Slowest};
-use undertick_evidence::SampleCauses;
 
 /// Most calls of a path that are looked at, and half of them the fewest where there were more.
 const MOST: usize = 1 << 13;

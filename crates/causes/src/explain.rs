@@ -18,6 +18,11 @@ mod switches;
 
 use std::collections::HashMap;
 
+use undertick_analyze::Failed;
+use undertick_analyze::Options;
+use undertick_analyze::parallel::{available_cpus, watch};
+use undertick_analyze::watch::running::Running;
+use undertick_analyze::watch::{Call, Wanted};
 use undertick_document::Report;
 use undertick_document::explanation::{
     ExplainedPath, Explanation, Part, PartCause, SCHEMA_VERSION, SlowCall,
@@ -32,11 +37,6 @@ use crate::states::facts::{self, About, Facts};
 use parts::{Names as PartNames, State, Typical};
 use spent::{Kernel, Spent};
 use switches::Switches;
-use undertick_analyze::Failed;
-use undertick_analyze::Options;
-use undertick_analyze::parallel::{available_cpus, watch};
-use undertick_analyze::watch::running::Running;
-use undertick_analyze::watch::{Call, Wanted};
 
 /// Fewest calls of a path with a typical one.
 pub const FEWEST: u64 = 20;

@@ -20,16 +20,16 @@ mod reader;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use undertick_analyze::Failed;
+use undertick_analyze::Options;
+use undertick_analyze::innermost::{Around, ByThread, Paths, spans};
+use undertick_analyze::parallel::{available_cpus, join, with_kernel_rows};
 use undertick_document::Report;
 use undertick_document::explanation::CallWait;
 use undertick_format::interposed::{Allocations, WaitKind};
 use undertick_format::read::Trace;
 
 use crate::states::facts;
-use undertick_analyze::Failed;
-use undertick_analyze::Options;
-use undertick_analyze::innermost::{Around, ByThread, Paths, spans};
-use undertick_analyze::parallel::{available_cpus, join, with_kernel_rows};
 
 /// Most rows of waits of a call.
 const MOST_CALL_WAITS: usize = 3;

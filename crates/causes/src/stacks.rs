@@ -14,15 +14,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use undertick_analyze::Failed;
+use undertick_analyze::Options;
+use undertick_analyze::innermost::{Around, Paths, spans};
+use undertick_analyze::parallel::{available_cpus, join, with_kernel_rows};
 use undertick_document::{PathStacks, Report, StackFunction, StackNode, Stacks, Warning};
 use undertick_format::read::Trace;
 use undertick_format::stacks::{StackTable, WHOLE};
 
 use crate::stack_samples::{Samples, Taken};
-use undertick_analyze::Failed;
-use undertick_analyze::Options;
-use undertick_analyze::innermost::{Around, Paths, spans};
-use undertick_analyze::parallel::{available_cpus, join, with_kernel_rows};
 
 /// Most nodes of all paths together.
 const MOST_NODES: usize = 1 << 14;

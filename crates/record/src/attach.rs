@@ -16,13 +16,13 @@ pub use undertick_memory::attach_page::command_of;
 
 use undertick_format::TraceError;
 use undertick_format::manifest::{Exit, Manifest};
+use undertick_memory::attach_page::Program;
 
 use crate::kernel::Target;
 use crate::record::watch_signals;
 use crate::recording_loop::RecordingLoop;
 use crate::request::{RecordingProgress, Request, Watch};
 use crate::session::{self, Session};
-use undertick_memory::attach_page::Program;
 
 /// Which program to record, and until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

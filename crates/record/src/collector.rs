@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use undertick_format::block::{self, BlockHeader};
 use undertick_format::files::RAW_FILE;
 use undertick_format::{TraceError, manifest};
+use undertick_memory::pool::Pool;
+use undertick_memory::session_lock::SessionLock;
 use undertick_ring::Overflow;
 
 use crate::accounts::{Accounts, Ended, GivenUp};
@@ -23,8 +25,6 @@ use crate::ring_drain::{CUT, Ring, Warnings};
 use crate::sampled;
 use crate::session::Session;
 use crate::trace_dir::TraceDir;
-use undertick_memory::pool::Pool;
-use undertick_memory::session_lock::SessionLock;
 
 /// Leave less than this undrained in its ring.
 const LITTLE_BYTES: u64 = 64 * 1024;

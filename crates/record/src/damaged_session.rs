@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use undertick_ring::layout::control;
-
-use crate::names::Names;
 use undertick_memory::attach_page::AttachPage;
 use undertick_memory::control_page::{ControlPage, open_control};
 use undertick_memory::pool_map::PoolMap;
 use undertick_memory::session_dir::SessionDir;
+use undertick_ring::layout::control;
+
+use crate::names::Names;
 
 /// See the module documentation.
 pub(crate) struct Damaged {

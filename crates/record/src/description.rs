@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use undertick_clock::{ClockId, Source};
 use undertick_format::identity::ClockIdentity;
-use undertick_format::manifest::{Anchor, Flight, Manifest, SCHEMA_VERSION, State, TraceHost};
+use undertick_format::manifest::{Anchor, Flight, Manifest, TraceHost};
 use undertick_format::{TraceError, manifest};
 
 use crate::accounts::GivenUp;
@@ -102,56 +102,45 @@ pub(crate) fn first_manifest(request: &Request, session: &Session) -> Manifest {
     let started = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
+    let host = manifest::Host {
+        name: text(uname.nodename()),
+        kernel: text(uname.release()),
+        arch: text(uname.machine()),
+        cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+        cpu_model: cpu_model(),
+    };
+    let clock = manifest::Clock {
+        name: facts.clock.name().to_owned(),
+        ticks_per_second_numerator: rate.rate.numerator(),
+        ticks_per_second_denominator: rate.rate.denominator(),
+        rate_source: rate.source.name().to_owned(),
+        rate_error_ppb: rate.error_ppb,
+        granularity_ticks: facts.granularity.map_or(1.0, |g| g.step_ticks),
+        read_cost_ns_median: facts.read_cost.map_or(f64::NAN, |cost| cost.cost_ns_median),
+        anchors: anchor(facts.clock).into_iter().collect(),
+        across_cpus: crate::clock_check::across_cpus(facts),
+    };
+    let overflow = format!("{:?}", session.settings().overflow).to_lowercase();
+    let begun = Manifest::new(host, clock, &overflow);
     Manifest {
-        schema_version: SCHEMA_VERSION,
-        state: State::Recording,
-        undertick_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns: i64::try_from(started.as_nanos()).unwrap_or(i64::MAX),
-        duration_ns: None,
-        host: manifest::Host {
-            name: text(uname.nodename()),
-            kernel: text(uname.release()),
-            arch: text(uname.machine()),
-            cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
-            cpu_model: cpu_model(),
-        },
         command: request
             .command
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
-        exit: None,
-        clock: manifest::Clock {
-            name: facts.clock.name().to_owned(),
-            ticks_per_second_numerator: rate.rate.numerator(),
-            ticks_per_second_denominator: rate.rate.denominator(),
-            rate_source: rate.source.name().to_owned(),
-            rate_error_ppb: rate.error_ppb,
-            granularity_ticks: facts.granularity.map_or(1.0, |g| g.step_ticks),
-            read_cost_ns_median: facts.read_cost.map_or(f64::NAN, |cost| cost.cost_ns_median),
-            anchors: anchor(facts.clock).into_iter().collect(),
-            across_cpus: crate::clock_check::across_cpus(facts),
-        },
         descheduled: crate::descheduled_self_test(),
         calibration: request.calibration.clone(),
         recorder: manifest::Recorder {
-            overflow: format!("{:?}", session.settings().overflow).to_lowercase(),
             ring_bytes: session.settings().ring_bytes,
             budget_bytes: session.budget_bytes(),
             triggers: request.triggers.as_ref().map(Triggers::settings),
             with: (request.with.iter())
                 .map(|library| library.name().to_owned())
                 .collect(),
+            ..begun.recorder
         },
         names: request.names.clone(),
-        threads: Vec::new(),
-        locks: Vec::new(),
-        rings: Vec::new(),
-        sampled: Vec::new(),
-        events: 0,
-        lost: 0,
-        parts: Vec::new(),
-        kernel: None,
         perturbation: request
             .perturbation
             .as_ref()
@@ -164,13 +153,9 @@ pub(crate) fn first_manifest(request: &Request, session: &Session) -> Manifest {
             merged: None,
             map: None,
         }],
-        closures: Vec::new(),
-        flight: None,
-        triggered: Vec::new(),
-        triggered_more: 0,
         session: Some(session.dir().to_string_lossy().into_owned()),
-        session_identity: None,
         warnings,
+        ..begun
     }
 }
 

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use undertick_format::manifest;
+use undertick_memory::ring_map::RingMap;
 use undertick_ring::{Mapped, Reader};
 use undertick_trigger::{Name, Ring, Watch};
 
 use crate::names::merge_names;
 use crate::ring_drain::copy;
 use crate::session::Session;
-use undertick_memory::ring_map::RingMap;
 
 /// How often names are read that were given after the first record of their event.
 const NAMES_EVERY: Duration = Duration::from_secs(1);

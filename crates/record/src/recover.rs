@@ -7,13 +7,13 @@ use std::sync::Arc;
 use undertick_format::TraceError;
 use undertick_format::block::{self, BlockHeader, Next};
 use undertick_format::files::RAW_FILE;
+use undertick_memory::pool_map::PoolMap;
+use undertick_memory::ring_map::RingMap;
 use undertick_ring::{Kind, Overflow, Record};
 
 use crate::accounts::ACCOUNTS_FILE;
 use crate::exited_threads::EXITED_THREADS_FILES;
 use crate::trace_dir::TraceDir;
-use undertick_memory::pool_map::PoolMap;
-use undertick_memory::ring_map::RingMap;
 
 /// How much of a ring is in the raw file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

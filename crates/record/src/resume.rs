@@ -22,6 +22,7 @@ use undertick_format::TraceError;
 use undertick_format::files::RAW_FILE;
 use undertick_format::manifest::{Exit, Manifest, State};
 use undertick_format::read::read_manifest;
+use undertick_memory::attach_page::{self, AttachPage, has_ended};
 
 use crate::accounts::{self, Program, started};
 use crate::attach::end_is_wanted;
@@ -31,7 +32,6 @@ use crate::request::{PAUSE, RecordingProgress};
 use crate::session::{Files, Session, SessionDir};
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
-use undertick_memory::attach_page::{self, AttachPage, has_ended};
 
 /// Returns the clock with which a recording is made.
 ///

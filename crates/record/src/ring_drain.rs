@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use undertick_format::block::BlockHeader;
 use undertick_format::manifest;
+use undertick_memory::pool::Pool;
+use undertick_memory::ring_map::RingMap;
 use undertick_ring::layout::SEGMENT_BYTES;
 use undertick_ring::{Chunk, Mapped, Memory, Overflow, Reader, Record};
 
 use crate::accounts::Ended;
 use crate::recover::Recovered;
 use crate::sampled;
-use undertick_memory::pool::Pool;
-use undertick_memory::ring_map::RingMap;
 
 /// Most warnings about single rings; further ones are only counted.
 const MOST_WARNINGS: usize = 100;

@@ -16,17 +16,17 @@ pub use settings::{DEFAULT_RING_BYTES, Settings};
 use undertick_clock::ClockId;
 use undertick_format::TraceError;
 use undertick_format::files::MANIFEST_FILE;
-use undertick_ring::layout::{self, SEGMENT_BYTES, control};
-
-use crate::names::Names;
-use crate::sampled;
-pub use crate::session_identity::of_recording;
 use undertick_memory::attach_page::AttachPage;
 use undertick_memory::control_page::ControlPage;
 use undertick_memory::pool::Pool;
 use undertick_memory::pool_map::PoolMap;
 pub use undertick_memory::session_dir::SessionDir;
 use undertick_memory::session_lock::SessionLock;
+use undertick_ring::layout::{self, SEGMENT_BYTES, control};
+
+use crate::names::Names;
+use crate::sampled;
+pub use crate::session_identity::of_recording;
 
 pub(crate) use place::parent_of;
 use place::{budget, make_pool, place, waited_for};

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use undertick_format::TraceError;
 use undertick_format::files::MANIFEST_FILE;
 use undertick_format::manifest::{Manifest, SessionIdentity};
+use undertick_memory::session_dir::SessionDir;
 
 use crate::trace_dir::TraceDir;
-use undertick_memory::session_dir::SessionDir;
 
 /// The file in the session directory that says which trace it is of.
 pub(crate) const TRACE_FILE: &str = "trace";

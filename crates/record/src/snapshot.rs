@@ -34,6 +34,10 @@ use undertick_format::block::{self, BlockHeader};
 use undertick_format::files::RAW_FILE;
 use undertick_format::manifest::{self, Manifest, State};
 use undertick_format::read::read_manifest;
+use undertick_memory::control_page::open_control;
+use undertick_memory::pool_map::PoolMap;
+use undertick_memory::ring_map::RingMap;
+use undertick_memory::session_lock::SessionLock;
 use undertick_ring::layout::{SEGMENT_BYTES, control};
 use undertick_ring::{Corrupt, Kind, Mapped, Memory, Reader, Record};
 
@@ -51,10 +55,6 @@ use crate::sampled;
 use crate::session::SessionDir;
 use crate::session_identity::{self, NotTaken};
 use crate::trace_dir::TraceDir;
-use undertick_memory::control_page::open_control;
-use undertick_memory::pool_map::PoolMap;
-use undertick_memory::ring_map::RingMap;
-use undertick_memory::session_lock::SessionLock;
 
 use part::Cut;
 pub(crate) use part::Part;

@@ -3,13 +3,13 @@
 use undertick_document::{Evidence, IntervalKind, Reads, Unexplained, figures};
 use undertick_estimate::slow::Lock;
 use undertick_estimate::{Bin, Sample, proportion_exact};
+use undertick_evidence::{Cause, UNEXPLAINED_RATIO};
 use undertick_units::Estimate;
 
 use super::{DISPUTED, Figures, Summary};
 use crate::match_context::MatchContext;
 use crate::options::Compensate;
 use crate::tally::{Dropping, MOST_DROPPED, Tally};
-use undertick_evidence::{Cause, UNEXPLAINED_RATIO};
 
 /// Largest share of the durations as read that points inside may cost without a remark.
 const MUCH_INSIDE: f64 = 0.05;

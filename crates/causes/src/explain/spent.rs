@@ -1,12 +1,12 @@
 //! What one call spent its time on.
 
+use undertick_analyze::watch::Call;
+use undertick_analyze::watch::detail::Inside;
 use undertick_document::explanation::PartCause;
+use undertick_evidence::{Cause, Evidence, Piece};
 use undertick_format::schema::off;
 
 use super::switches::Switches;
-use undertick_analyze::watch::Call;
-use undertick_analyze::watch::detail::Inside;
-use undertick_evidence::{Cause, Evidence, Piece};
 
 /// Causes of the kernel, in the order of the document.
 pub(super) const KERNEL: [PartCause; 11] = [

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use undertick_analyze::innermost::Around;
 use undertick_document::{
     Allocations, Lock as LockOf, LockKind, LockWaits, Locks, PathAllocations, Report, Warning,
 };
@@ -10,7 +11,6 @@ use undertick_format::manifest::Manifest;
 
 use super::{Interposed, Lock, Spans};
 use crate::states::facts;
-use undertick_analyze::innermost::Around;
 
 /// Most rows of a report; further ones are in its totals.
 const MOST_ROWS: usize = 4096;

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use undertick_analyze::Failed;
+use undertick_analyze::columns::{Columns, Writer, cut};
+use undertick_analyze::kinds::{GAP, INSTANT};
 use undertick_format::block::{self, Next};
 use undertick_format::interposed::{Allocations, Record, WaitKind};
 use undertick_format::read::Trace;
@@ -9,9 +12,6 @@ use undertick_format::rows::{Rows, RowsOfRing};
 use undertick_format::schema::Kind;
 
 use super::{Interposed, Lock, Wait};
-use undertick_analyze::Failed;
-use undertick_analyze::columns::{Columns, Writer, cut};
-use undertick_analyze::kinds::{GAP, INSTANT};
 
 /// Reads what the libraries recorded in a trace.
 pub(super) fn read(trace: &Trace) -> Result<Interposed, Failed> {

@@ -1,10 +1,10 @@
+use undertick_analyze::columns::Writer;
+use undertick_analyze::kinds::{GAP, INSTANT};
 use undertick_format::interposed::FIRST_EVENT;
+use undertick_format::rows::RowsOfRing;
 
 use super::reader::Reader;
 use super::*;
-use undertick_analyze::columns::Writer;
-use undertick_analyze::kinds::{GAP, INSTANT};
-use undertick_format::rows::RowsOfRing;
 
 const MUTEX: i32 = FIRST_EVENT as i32 + 1;
 const CONDITION: i32 = FIRST_EVENT as i32 + 4;

@@ -13,10 +13,10 @@ use rand_chacha::ChaCha8Rng;
 use undertick_clock::Source;
 use undertick_format::TraceError;
 use undertick_format::schema::Switched;
+use undertick_memory::control_page::ControlPage;
 use undertick_ring::layout::control;
 
 use super::Plan;
-use undertick_memory::control_page::ControlPage;
 
 /// After this time pairs become rarer, so that a long recording is not cut into ever more of
 /// them.

@@ -4,12 +4,12 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use undertick_format::TraceError;
+use undertick_memory::attach_page::AttachPage;
 use undertick_ring::layout::{self, control};
 
 use super::Session;
 use super::place::remove_left_behind;
 use crate::sampled;
-use undertick_memory::attach_page::AttachPage;
 
 impl Session {
     /// Prepares the control page of an attach page; nothing is recorded with it yet.

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use undertick_format::TraceError;
+use undertick_memory::pool::Pool;
+use undertick_memory::pool_map::PoolMap;
+use undertick_memory::session_dir::SessionDir;
+use undertick_memory::session_lock::SessionLock;
 use undertick_ring::Overflow;
 use undertick_ring::layout::pool::Shape;
 use undertick_ring::layout::{SEGMENT_BYTES, pool};
 
 use super::Settings;
-use undertick_memory::pool::Pool;
-use undertick_memory::pool_map::PoolMap;
-use undertick_memory::session_dir::SessionDir;
-use undertick_memory::session_lock::SessionLock;
 
 /// Least memory with which a session is started, bytes.
 const LEAST_BYTES: u64 = 4 * SEGMENT_BYTES;

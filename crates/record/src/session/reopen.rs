@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use undertick_clock::ClockId;
 use undertick_format::TraceError;
-use undertick_ring::Overflow;
-use undertick_ring::layout::{self, control};
-
-use super::place::waited_for;
-use super::{Session, Settings};
 use undertick_memory::attach_page::AttachPage;
 use undertick_memory::control_page::{ControlPage, open_control};
 use undertick_memory::pool::Pool;
 use undertick_memory::pool_map::PoolMap;
 use undertick_memory::session_dir::SessionDir;
+use undertick_ring::Overflow;
+use undertick_ring::layout::{self, control};
+
+use super::place::waited_for;
+use super::{Session, Settings};
 
 /// The files of a session that a killed recorder left.
 pub(crate) struct Files {
