@@ -10,6 +10,7 @@ use undertick_format::{TraceError, input};
 
 use super::SourceInfo;
 use super::decimal;
+use super::detect::any_metadata;
 use super::edges::Edge;
 use super::intake::{At, Id, Intake};
 use super::kernel_rows::{KernelRows, Switch};
@@ -83,17 +84,12 @@ pub(super) fn read(dir: &Path, intake: &mut Intake) -> Result<SourceInfo, TraceE
 /// Whether the directory holds a CTF 2 trace: its metadata is JSON objects, each after a record separator, the
 /// first one after the header of a packet where there is one.
 fn is_version_2(dir: &Path, depth: usize) -> bool {
-    let mut start = Vec::new();
-    let metadata = input::open(&dir.join("metadata"));
-    let has_read = metadata.is_ok_and(|file| file.take(128).read_to_end(&mut start).is_ok());
-    if has_read && start.windows(2).any(|two| two == b"\x1e{") {
-        return true;
-    }
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    depth > 0
-        && entries
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .any(|entry| is_version_2(&entry.path(), depth - 1))
+    any_metadata(dir, depth, &|metadata| {
+        let mut start = Vec::new();
+        let file = input::open(metadata);
+        let has_read = file.is_ok_and(|file| file.take(128).read_to_end(&mut start).is_ok());
+        has_read && start.windows(2).any(|two| two == b"\x1e{")
+    })
 }
 
 /// The version of the reader, as it says it; `None` if it says none.

@@ -28,7 +28,7 @@ pub(super) fn source(file: &Path) -> Result<Source, TraceError> {
                 "is a trace of Undertick already; report reads it as it is",
             ));
         }
-        return match has_ctf(file, DEEPEST) {
+        return match any_metadata(file, DEEPEST, &Path::is_file) {
             true => Ok(Source::Ctf),
             false => Err(usage(
                 "a directory without a CTF trace in it (a file `metadata`); give the file or the trace's directory",
@@ -51,15 +51,15 @@ pub(super) fn source(file: &Path) -> Result<Source, TraceError> {
     })
 }
 
-fn has_ctf(dir: &Path, depth: usize) -> bool {
-    if dir.join("metadata").is_file() {
-        return true;
-    }
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    depth > 0
-        && entries
+/// Whether a file `metadata` in the directory, or down to a depth below it, fits.
+pub(super) fn any_metadata(dir: &Path, depth: usize, fits: &dyn Fn(&Path) -> bool) -> bool {
+    let below = || {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .any(|entry| has_ctf(&entry.path(), depth - 1))
+            .any(|entry| any_metadata(&entry.path(), depth - 1, fits))
+    };
+    fits(&dir.join("metadata")) || (depth > 0 && below())
 }
 
 /// Returns the first bytes, decompressed if they are compressed.
