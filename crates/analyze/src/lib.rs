@@ -77,7 +77,8 @@ mod shard;
 mod slices;
 mod span_rows;
 pub mod spans;
-mod spool;
+#[doc(hidden)]
+pub mod spool;
 mod strata;
 mod summary;
 mod table;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// A record; its words define its place in the order.
-pub(crate) type Words = [i64; 4];
+pub type Words = [i64; 4];
 
 /// Bytes of a record.
 const BYTES: usize = size_of::<Words>();
@@ -24,7 +24,7 @@ struct Run(Arc<File>);
 /// Receives records in any order and returns them in ascending order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(into = "Vec<Words>", from = "Vec<Words>")]
-pub(crate) struct Spool {
+pub struct Spool {
     runs: Vec<Run>,
     tail: Vec<Words>,
     /// Whether the disk refused a write; then more records are kept in memory.
@@ -32,7 +32,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    pub(crate) fn push(&mut self, record: Words) {
+    pub fn push(&mut self, record: Words) {
         self.tail.push(record);
         if self.tail.len() >= MOST && !self.refused {
             self.write_out();
@@ -53,7 +53,7 @@ impl Spool {
     }
 
     /// Adds the records of another.
-    pub(crate) fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: Self) {
         self.runs.extend(other.runs);
         for record in other.tail {
             self.push(record);
@@ -61,7 +61,7 @@ impl Spool {
     }
 
     /// Returns all records, ascending.
-    pub(crate) fn sorted(mut self) -> Sorted {
+    pub fn sorted(mut self) -> Sorted {
         self.tail.sort_unstable();
         let in_memory = Source::Memory(self.tail.into_iter());
         let files = self.runs.into_iter().map(Source::from_run);
@@ -143,7 +143,7 @@ impl Read for At {
 
 /// Returns records in ascending order.
 #[derive(Debug)]
-pub(crate) struct Sorted {
+pub struct Sorted {
     sources: Vec<Source>,
     next: BinaryHeap<Reverse<(Words, usize)>>,
 }

@@ -130,6 +130,7 @@ impl Summary {
             stacks: None,
             locks: None,
             allocations: None,
+            tasks: None,
             states: Vec::new(),
             frequencies,
             lines: Vec::new(),

@@ -30,6 +30,7 @@ pub enum Command {
     Stacks(crate::stacks::StacksArguments),
     Locks(crate::interposed::LocksArguments),
     Allocations(crate::interposed::AllocationsArguments),
+    Tasks(crate::tasks::TasksArguments),
     Export(Export),
     Import(crate::import::Import),
     Sync(crate::sync::Sync),

@@ -17,7 +17,15 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     (
         "Read traces",
-        &["report", "explain", "stacks", "locks", "allocations", "sql"],
+        &[
+            "report",
+            "explain",
+            "stacks",
+            "locks",
+            "allocations",
+            "tasks",
+            "sql",
+        ],
     ),
     (
         "Measure a machine",

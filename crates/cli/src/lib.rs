@@ -61,7 +61,9 @@ mod snapshot;
 mod sql;
 mod stacks;
 mod survey;
+
 mod sync;
+mod tasks;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -151,6 +153,7 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Stacks(of) => stacks::run(&of),
         Command::Locks(of) => interposed::locks(&of),
         Command::Allocations(of) => interposed::allocations(&of),
+        Command::Tasks(of) => tasks::tasks(&of),
         Command::Export(export) => export::run(&export),
         Command::Import(import) => import::run(&import),
         Command::Sync(sync) => sync::run(&sync),

@@ -163,6 +163,9 @@ fn analyze_one(
     undertick_causes::add_interposed(&trace, &options, &mut report, &mut |share| {
         progress.share("joining waits and allocations", share);
     })?;
+    undertick_causes::add_tasks(&trace, &mut report, &mut |share| {
+        progress.share("replaying tasks", share);
+    })?;
     let explanation = match arguments.html {
         None => None,
         Some(_) => Some(page_explanation(&trace, &options, &report, progress)?),

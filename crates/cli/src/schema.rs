@@ -42,7 +42,7 @@ struct Document {
 const DOCUMENTS: [Document; 23] = [
     of_type::<document::Report>(
         "report",
-        "report, stacks, locks, allocations, demo, run, primitives",
+        "report, stacks, locks, allocations, tasks, demo, run, primitives",
         document::SCHEMA_VERSION,
     ),
     of_type::<explanation::Explanation>("explain", "explain", explanation::SCHEMA_VERSION),

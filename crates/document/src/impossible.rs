@@ -9,7 +9,7 @@ use undertick_units::Estimate;
 
 use super::{
     Alternative, Compensation, FrequencyReport, Histogram, IntervalKind, IntervalReport, Mode,
-    PathReport, PathStates, Report, SampleStatistics, Slowed, TraceSummary,
+    PathReport, PathStates, Report, SampleStatistics, Slowed, Tasks, TraceSummary,
 };
 
 /// Number of clock steps below which a span is near the resolution: estimates of its quantiles may
@@ -42,6 +42,7 @@ pub fn without_impossible(mut report: Report) -> Report {
     let paths = report.paths.len();
     (report.locks.iter_mut()).for_each(|of| of.keep_possible(paths));
     (report.allocations.iter_mut()).for_each(|of| of.keep_possible(paths));
+    (report.tasks.iter_mut()).for_each(Tasks::keep_possible);
     report.stacks =
         (report.stacks.take()).and_then(|mut stacks| stacks.is_possible(paths).then_some(stacks));
     let confidence = &mut report.settings.confidence;

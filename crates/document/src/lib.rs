@@ -17,6 +17,7 @@ pub mod passes;
 mod paths;
 mod stacks;
 mod states;
+mod tasks;
 pub mod timeline;
 mod trace;
 
@@ -36,6 +37,7 @@ pub use interval::{
 pub use paths::PathReport;
 pub use stacks::{FunctionShare, PathStacks, StackFunction, StackNode, Stacks};
 pub use states::{PathStates, StateCondition, StateFact, StateReport};
+pub use tasks::{TaskLife, TaskReport, TaskState, TaskTimes, TaskWaker, Tasks};
 pub use trace::{ClockSummary, HostSummary, TraceSummary};
 
 /// Version of the document this crate describes.
@@ -78,6 +80,9 @@ pub struct Report {
     /// What was allocated, where that was recorded (`record --with malloc`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocations: Option<Allocations>,
+    /// Tasks and what they did, where the program recorded tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Tasks>,
     /// One entry per counted event, the most frequent first.
     pub frequencies: Vec<FrequencyReport>,
     /// Straight lines through the figures of several settings of an experiment.

@@ -146,6 +146,7 @@ fn report() -> Report {
         stacks: None,
         locks: None,
         allocations: None,
+        tasks: None,
         states: Vec::new(),
         frequencies: vec![FrequencyReport {
             name: "step".into(),

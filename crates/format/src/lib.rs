@@ -27,5 +27,6 @@ pub mod rows;
 pub mod run_set;
 pub mod schema;
 pub mod stacks;
+pub mod tasks;
 
 pub use error::{TraceError, parquet_error};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use undertick_document::{IntervalReport, PathReport, PathStates, Report, figures};
+use undertick_document::{IntervalReport, PathReport, PathStates, Report, TaskReport, figures};
 
 use crate::interposed;
 use crate::remarks::number_of;
@@ -21,6 +21,8 @@ const DOMINANT: Weight = 2.0;
 const WORTH: Weight = 0.02;
 /// Ratio of two medians from which their paths differ enough for a sentence.
 const DIFFERS: f64 = 1.5;
+/// Share of their lives for which tasks are queued that is worth a sentence.
+const QUEUED: f64 = 0.1;
 /// Fewest calls of a path with a typical time.
 const FEW_CALLS: u64 = 20;
 /// Columns of a name within a sentence.
@@ -42,6 +44,7 @@ pub(crate) fn findings(report: &Report) -> Vec<String> {
     found.extend(states.map(|(weight, _, sentence)| (weight, sentence)));
     found.extend(waiting(report));
     found.extend(locked_out(report));
+    found.extend(queued(report));
     found.extend(taken_off(report));
     found.extend(measuring(report));
     found.retain(|(weight, _)| *weight >= WORTH);
@@ -91,6 +94,24 @@ fn locked_out(report: &Report) -> Option<(Weight, String)> {
         interposed::lock(&row.lock),
     );
     Some((row.waited_ns / whole, text))
+}
+
+/// Tasks that waited for a thread that polls them.
+fn queued(report: &Report) -> Option<(Weight, String)> {
+    let rows = &report.tasks.as_ref()?.rows;
+    let share = |row: &TaskReport| {
+        let queued = row.queued.as_ref()?.total_ns;
+        (row.lifetime.total_ns > 0.0).then(|| queued / row.lifetime.total_ns)
+    };
+    let row = rows.iter().find(|row| share(row) >= Some(QUEUED))?;
+    let longest = row.queue.as_ref()?.max_ns?;
+    let text = format!(
+        "Tasks {} were queued for {} of their lives, at most {} at a time: woken, but not polled yet.",
+        quoted(&row.name),
+        figures::per_cent(share(row)?),
+        figures::duration(longest)
+    );
+    Some((share(row)?, text))
 }
 
 /// The name that takes most time itself, on all its paths together.

@@ -23,6 +23,7 @@ mod states;
 mod summary;
 pub mod survey;
 mod tables;
+mod tasks;
 mod timeline;
 mod tree;
 
@@ -76,6 +77,9 @@ fn write_page(page: &mut String, report: &Report, beside: &Beside<'_>) -> core::
     summary::write(page, report)?;
     if !report.paths.is_empty() {
         tree::write(page, report)?;
+    }
+    if let Some(found) = &report.tasks {
+        tasks::write(page, found)?;
     }
     if let Some(stacks) = &report.stacks {
         functions::write(page, report, stacks)?;

@@ -47,6 +47,7 @@ pub mod stacks;
 pub mod states;
 pub mod survey;
 mod table;
+pub mod tasks;
 pub mod terminal;
 mod text;
 pub mod traffic;

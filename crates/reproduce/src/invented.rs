@@ -168,6 +168,7 @@ pub(super) fn report(intervals: Vec<IntervalReport>, lines: Vec<LineReport>) -> 
         stacks: None,
         locks: None,
         allocations: None,
+        tasks: None,
         frequencies: Vec::new(),
         lines,
         passes: Vec::new(),

@@ -109,6 +109,7 @@ mod sampled;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod session_switch;
+mod task;
 #[cfg(all(
     not(feature = "disable"),
     target_os = "linux",
@@ -128,6 +129,8 @@ use no_op as imp_;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 use recorder as imp_;
+
+pub use task::{TaskName, TaskSpan, task_span};
 
 /// Records a point in time with a 32-bit payload.
 #[inline(always)]

@@ -8,7 +8,12 @@ use crate::exchange::Outcome;
 use crate::run::{exists, line, output, root, run};
 
 /// What programs link.
-const LINKED: [&str; 3] = ["undertick-ring", "undertick", "undertick-tracing"];
+const LINKED: [&str; 4] = [
+    "undertick-ring",
+    "undertick",
+    "undertick-tokio",
+    "undertick-tracing",
+];
 /// The page's script, in the package of `undertick-report` alone.
 const SCRIPT: &str = "crates/report/assets/page.js";
 

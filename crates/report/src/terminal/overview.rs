@@ -2,14 +2,22 @@
 
 mod tree;
 
-use undertick_document::{Report, figures, without_impossible};
+use undertick_document::{Report, Tasks, figures, without_impossible};
 
 use crate::findings;
 use crate::remarks;
+use crate::table::terminal::draw;
 use crate::text::{clean, columns, shorten, wrap};
 
 /// Most rows of its table.
 const MOST_ROWS: usize = 14;
+/// Rows that it has even beside tasks.
+const FEWEST_ROWS: usize = 6;
+
+/// Columns from which the table of tasks has all columns.
+const WIDE: usize = 90;
+/// Most names of tasks.
+const MOST_TASKS: usize = 4;
 
 /// Lines of the screen, as far as the fewest findings leave that much.
 const LINES: usize = 25;
@@ -94,15 +102,19 @@ pub fn overview(report: &Report, spans: Spans, columns: usize) -> Screen {
         (first, wrapped(&heading(report))),
         (Role::Text, String::new()),
     ];
-    let mut table = tree::table(report, spans, MOST_ROWS, columns).into_iter();
+    let tasks = (report.tasks.as_ref()).map_or_else(Vec::new, |all| tasks(all, columns));
+    let rows = MOST_ROWS.saturating_sub(tasks.len()).max(FEWEST_ROWS);
+    let mut table = tree::table(report, spans, rows, columns).into_iter();
     match table.next() {
         Some(titles) => screen.push((Role::Aside, titles)),
+        None if report.tasks.is_some() => {}
         None => screen.push((
             Role::Text,
             wrapped("Nothing in the trace has a start and an end."),
         )),
     }
     screen.extend(table.map(|row| (Role::Text, row)));
+    screen.extend(tasks);
     screen.extend(others(report, spans).map(|others| (Role::Text, wrapped(&others))));
     let findings = findings::findings(report);
     let mut findings: Vec<String> = findings.iter().map(|finding| wrapped(finding)).collect();
@@ -177,11 +189,37 @@ fn share_in_spans(report: &Report) -> Option<f64> {
     (spans <= threads).then(|| spans / threads)
 }
 
+/// The tasks by name, the longest total lifetime first.
+fn tasks(tasks: &Tasks, columns: usize) -> Vec<(Role, String)> {
+    let shown = tasks.rows.iter().take(MOST_TASKS);
+    let table = match columns {
+        ..WIDE => draw(&crate::tasks::lives(columns / 4), shown, columns),
+        _ => draw(&crate::tasks::columns(), shown, columns),
+    };
+    let mut lines: Vec<(Role, String)> = (table.lines())
+        .map(|line| (Role::Text, line.to_owned()))
+        .collect();
+    match tasks.rows.len().saturating_sub(MOST_TASKS) {
+        0 => {}
+        more => lines.push((
+            Role::Aside,
+            format!(
+                "and {}: undertick tasks",
+                remarks::number_of(more as u64, "more name")
+            ),
+        )),
+    }
+    lines.insert(0, (Role::Text, String::new()));
+    lines
+}
+
 /// Intervals that have no place in a tree, and how often events came.
 fn others(report: &Report, spans: Spans) -> Option<String> {
+    let is_of_task = |name: &str| (report.tasks.iter()).any(|tasks| tasks.have_event(name));
     let has_tree = spans == Spans::Tree && !report.paths.is_empty();
     let apart = (report.intervals.iter())
         .filter(|interval| has_tree && !interval.kind.is_span())
+        .filter(|interval| !is_of_task(&interval.name))
         .count();
     let mut parts: Vec<String> = (report.frequencies.iter())
         .filter(|events| {
@@ -190,6 +228,7 @@ fn others(report: &Report, spans: Spans) -> Option<String> {
                 .iter()
                 .any(|interval| interval.name == events.name)
         })
+        .filter(|events| !is_of_task(&events.name))
         .filter_map(|events| {
             let rate = figures::figure(events.per_second.as_ref()?).value_and_unit();
             Some(format!("{} {rate}", shorten(&clean(&events.name), 40)))

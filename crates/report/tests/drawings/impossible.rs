@@ -154,12 +154,61 @@ fn wrong(report: &Value) -> Vec<String> {
             found.push("a state below 0".to_owned());
         }
     }
+    let tasks = report.pointer("/tasks/rows").and_then(Value::as_array);
+    for task in tasks.into_iter().flatten() {
+        of_task(task, &mut found);
+    }
     for frequency in report["frequencies"].as_array().unwrap() {
         if at(frequency, "/per_second/value").is_some_and(|v| v < 0.0) {
             found.push("a rate below 0".to_owned());
         }
     }
     found
+}
+
+/// Checks the lives of the tasks of one name.
+fn of_task(task: &Value, found: &mut Vec<String>) {
+    let name = &task["name"];
+    for part in ["lifetime", "busy", "idle", "queued", "poll", "queue"] {
+        let figures = ["total_ns", "median_ns", "p99_ns", "max_ns"];
+        let [total, rising @ ..] = figures.map(|figure| at(task, &format!("/{part}/{figure}")));
+        let rising: Vec<f64> = rising.into_iter().flatten().collect();
+        if total
+            .into_iter()
+            .chain(rising.first().copied())
+            .any(|ns| ns < 0.0)
+        {
+            found.push(format!("{name}: {part} below 0"));
+        }
+        if rising
+            .windows(2)
+            .any(|pair| pair[0] > pair[1] * (1.0 + 1e-6))
+        {
+            found.push(format!("{name}: {part} has quantiles {rising:?}"));
+        }
+    }
+    let parts = ["busy", "idle", "queued"].map(|part| at(task, &format!("/{part}/total_ns")));
+    if let ([Some(busy), Some(idle), Some(queued)], Some(all)) =
+        (parts, at(task, "/lifetime/total_ns"))
+        && (busy + idle + queued - all).abs() > 1e-6 * all + 2.0
+    {
+        found.push(format!("{name}: {parts:?} are not {all}"));
+    }
+    let lives = task["longest"].as_array().into_iter().flatten();
+    for life in lives {
+        let all = at(life, "/lifetime_ns").unwrap_or(0.0);
+        for part in ["busy_ns", "idle_ns", "queued_ns", "longest_queue_ns"] {
+            if life[part]
+                .as_f64()
+                .is_some_and(|ns| ns < 0.0 || ns > all * (1.0 + 1e-6))
+            {
+                found.push(format!(
+                    "{name}: a life of {all} with {part} {}",
+                    life[part]
+                ));
+            }
+        }
+    }
 }
 
 /// Checks that values lie in their intervals, wherever there is an estimate.

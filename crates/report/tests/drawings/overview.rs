@@ -69,8 +69,12 @@ fn every_first_screen_fits() {
 /// Findings beyond the first three give way to the lines of the screen.
 #[test]
 fn long_findings_give_way() {
+    let report = Report {
+        tasks: None,
+        ..invented::six()
+    };
     let lines = |columns| {
-        let text = overview(&invented::six(), Spans::Tree, columns);
+        let text = overview(&report, Spans::Tree, columns);
         (text.lines().count(), text)
     };
     let (narrow, text) = lines(60);

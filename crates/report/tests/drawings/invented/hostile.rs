@@ -69,10 +69,9 @@ pub fn hostile_throughout(report: &Report) -> Report {
             serde_json::Value::String(text) => *text = POISON.to_owned(),
             serde_json::Value::Array(values) => values.iter_mut().for_each(poison),
             serde_json::Value::Object(fields) => {
-                for (_, field) in fields
-                    .iter_mut()
-                    .filter(|(key, _)| !["kind", "reads", "scope", "fact"].contains(&key.as_str()))
-                {
+                for (_, field) in fields.iter_mut().filter(|(key, _)| {
+                    !["kind", "reads", "scope", "fact", "state"].contains(&key.as_str())
+                }) {
                     poison(field);
                 }
                 for map in ["by", "lost_by"] {

@@ -7,6 +7,7 @@ mod hostile;
 mod interposed;
 mod stacks;
 mod states;
+mod tasks;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -287,6 +288,7 @@ pub fn report(intervals: Vec<IntervalReport>) -> Report {
         stacks: stacks::stacks(&intervals),
         locks: interposed::locks(&intervals),
         allocations: interposed::allocations(&intervals),
+        tasks: tasks::tasks(&intervals),
         frequencies: intervals.iter().map(frequency).collect(),
         intervals,
         lines: vec![],

@@ -1,0 +1,235 @@
+//! Tasks: futures whose polls, wakes and lives are recorded.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::task::{Context, Poll, Waker};
+use std::sync::{Arc, OnceLock};
+use std::task::Wake;
+
+use crate::{Span, enabled, event, number};
+
+/// The events of tasks of one name; a `static` holds them, as [`task_span!`](crate::task_span!) does.
+pub struct TaskName {
+    name: &'static str,
+    events: OnceLock<TaskEvents>,
+}
+
+/// Event numbers (`docs/format.md`, section 14).
+#[derive(Clone, Copy)]
+struct TaskEvents {
+    poll: u16,
+    new: u16,
+    polled: u16,
+    woken: u16,
+    done: u16,
+    cancelled: u16,
+}
+
+impl TaskName {
+    /// Returns a name of tasks. Its six event numbers are requested at the first use.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            events: OnceLock::new(),
+        }
+    }
+
+    fn events(&self) -> TaskEvents {
+        *self.events.get_or_init(|| {
+            let of = |end: &str| number(&format!("{}{end}", self.name));
+            TaskEvents {
+                poll: of(""),
+                new: of(" task new"),
+                polled: of(" task polled"),
+                woken: of(" task woken"),
+                done: of(" task done"),
+                cancelled: of(" task cancelled"),
+            }
+        })
+    }
+
+    /// Returns a future that records the life of `future`: see [`task_span()`].
+    pub fn span<F: Future>(&'static self, future: F) -> TaskSpan<F> {
+        let task = enabled().then(|| Task::new(self));
+        TaskSpan {
+            name: self,
+            future,
+            task,
+        }
+    }
+}
+
+impl fmt::Debug for TaskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskName").field(&self.name).finish()
+    }
+}
+
+/// Returns a future that records what becomes of `future`, as one task: its creation (now), each poll (a
+/// span of the polling thread, in which other spans may lie), who woke it, and its end or that it was
+/// dropped before. `undertick tasks` shows how long tasks were busy, idle and queued.
+///
+/// ```
+/// # fn spawn(_: impl core::future::Future) {}
+/// # async fn serve() {}
+/// static REQUEST: undertick::TaskName = undertick::TaskName::new("request");
+/// spawn(undertick::task_span(&REQUEST, serve()));
+/// spawn(undertick::task_span!("request", serve())); // the same
+/// ```
+///
+/// A poll costs three events, a wake one; a task that returns `Pending` allocates once, and again only if it
+/// moves to another executor or task. While nothing is recorded, a poll costs a branch.
+pub fn task_span<F: Future>(name: &'static TaskName, future: F) -> TaskSpan<F> {
+    name.span(future)
+}
+
+/// A future whose life is recorded; made by [`task_span()`].
+#[must_use = "futures do nothing unless they are polled"]
+pub struct TaskSpan<F> {
+    name: &'static TaskName,
+    future: F,
+    /// `None`: nothing has been recorded, or the future has ended.
+    task: Option<Task>,
+}
+
+/// A task that lives.
+struct Task {
+    events: TaskEvents,
+    number: u32,
+    waker: Option<(Arc<TaskWaker>, Waker)>,
+}
+
+impl Task {
+    fn new(name: &'static TaskName) -> Self {
+        let task = Self::begun_before(name);
+        event(task.events.new, task.number);
+        task
+    }
+
+    /// A task whose creation was not recorded.
+    fn begun_before(name: &'static TaskName) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        Self {
+            events: name.events(),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            waker: None,
+        }
+    }
+
+    /// Returns a waker that records wakes and passes them on.
+    fn waker(&mut self, inner: &Waker) -> &Waker {
+        match &self.waker {
+            // A wake from now on is for the next poll.
+            Some((known, _)) if known.inner.will_wake(inner) => {
+                known.is_woken.store(false, Ordering::Release);
+            }
+            _ => {
+                let waker = Arc::new(TaskWaker {
+                    inner: inner.clone(),
+                    event: self.events.woken,
+                    number: self.number,
+                    is_woken: AtomicBool::new(false),
+                });
+                self.waker = Some((Arc::clone(&waker), Waker::from(waker)));
+            }
+        }
+        &self.waker.as_ref().expect("was just made").1
+    }
+}
+
+/// Records the first wake since the last poll began, and passes all on.
+struct TaskWaker {
+    inner: Waker,
+    event: u16,
+    number: u32,
+    is_woken: AtomicBool,
+}
+
+impl TaskWaker {
+    fn record(&self) {
+        // Before the task is woken: another thread may poll it at once.
+        if !self.is_woken.swap(true, Ordering::AcqRel) {
+            event(self.event, self.number);
+        }
+    }
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.record();
+        match Arc::try_unwrap(self) {
+            Ok(last) => last.inner.wake(),
+            Err(shared) => shared.inner.wake_by_ref(),
+        }
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.record();
+        self.inner.wake_by_ref();
+    }
+}
+
+impl<F: Future> Future for TaskSpan<F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        // SAFETY: the future is never moved, and the rest need not be pinned.
+        let (name, future, task) = unsafe {
+            let this = self.get_unchecked_mut();
+            let future = Pin::new_unchecked(&mut this.future);
+            (this.name, future, &mut this.task)
+        };
+        if task.is_none() {
+            if !enabled() {
+                return future.poll(context);
+            }
+            // A recorder attached after the task was created.
+            *task = Some(Task::begun_before(name));
+        }
+        let Some(known) = task.as_mut() else {
+            return future.poll(context);
+        };
+        let (events, number) = (known.events, known.number);
+        let mut context = Context::from_waker(known.waker(context.waker()));
+        event(events.polled, number);
+        let span = Span::new(events.poll);
+        let result = future.poll(&mut context);
+        drop(span);
+        if result.is_ready() {
+            event(events.done, number);
+            *task = None;
+        }
+        result
+    }
+}
+
+impl<F> Drop for TaskSpan<F> {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            event(task.events.cancelled, task.number);
+        }
+    }
+}
+
+impl<F: fmt::Debug> fmt::Debug for TaskSpan<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("TaskSpan");
+        text.field("name", &self.name.name)
+            .field("future", &self.future);
+        text.finish_non_exhaustive()
+    }
+}
+
+/// `task_span!("request", future)`: a future that is recorded as a task of that name; see
+/// [`task_span()`].
+#[macro_export]
+macro_rules! task_span {
+    ($name:literal, $future:expr) => {{
+        static NAME: $crate::TaskName = $crate::TaskName::new($name);
+        $crate::task_span(&NAME, $future)
+    }};
+}
