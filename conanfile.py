@@ -15,7 +15,7 @@ class Undertick(ConanFile):
     license = "MIT OR Apache-2.0"
     package_type = "header-library"
     exports = "Cargo.toml"
-    exports_sources = "include/undertick.h", "LICENSE-*"
+    exports_sources = "include/*", "LICENSE-*"
     no_copy_source = True
 
     def set_version(self):
@@ -23,7 +23,7 @@ class Undertick(ConanFile):
         self.version = re.search(r'^version = "(.*)"$', manifest, re.MULTILINE)[1]
 
     def package(self):
-        copy(self, "undertick.h", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+        copy(self, "undertick*.h*", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
         copy(self, "LICENSE-*", self.source_folder, os.path.join(self.package_folder, "licenses"))
 
     def package_id(self):

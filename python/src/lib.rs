@@ -11,6 +11,7 @@ mod numbers;
 mod points;
 mod reports;
 mod streams;
+mod tasks;
 mod traces;
 
 use std::ffi::{OsString, c_int};
@@ -113,6 +114,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<kernel::Kernel>()?;
     module.add_class::<reports::Report>()?;
     module.add_class::<streams::Batches>()?;
+    module.add_class::<tasks::TaskCoroutine>()?;
+    module.add_class::<tasks::TaskScope>()?;
+    module.add_class::<tasks::CallSoon>()?;
     module.add("Error", py.get_type::<Error>())?;
     module.add("InputError", py.get_type::<InputError>())?;
     module.add("FIRST_EVENT", numbers::FIRST)?;

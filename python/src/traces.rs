@@ -79,6 +79,7 @@ impl Trace {
             undertick_causes::add_states(&trace, &options, &mut report, &mut |_| {})?;
             undertick_causes::add_stacks(&trace, &options, &mut report, &mut |_| {})?;
             undertick_causes::add_interposed(&trace, &options, &mut report, &mut |_| {})?;
+            undertick_causes::add_tasks(&trace, &mut report, &mut |_| {})?;
             Ok(report)
         })
         .map(Report::new)

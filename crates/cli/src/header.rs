@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use undertick_functions::{HEADER, LIBRARY, LIBRARY_FILE, SOURCE, SOURCE_FILE};
+use undertick_functions::{COROUTINES, HEADER, LIBRARY, LIBRARY_FILE, SOURCE, SOURCE_FILE};
 
 use crate::Failure;
 use crate::options::Header;
@@ -14,6 +14,15 @@ pub fn run(arguments: &Header) -> Result<u8, Failure> {
         HEADER.as_bytes(),
         b"UNDERTICK_H",
     )?;
+    if arguments.coroutines {
+        let mark = b"UNDERTICK_COROUTINE_HPP";
+        write(
+            &arguments.dir,
+            "undertick_coroutine.hpp",
+            COROUTINES.as_bytes(),
+            mark,
+        )?;
+    }
     if arguments.functions {
         let mark = b"undertick_functions_version";
         write(&arguments.dir, SOURCE_FILE, SOURCE.as_bytes(), mark)?;

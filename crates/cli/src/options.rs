@@ -164,6 +164,9 @@ pub struct Header {
     /// compiled with -finstrument-functions
     #[arg(long)]
     pub functions: bool,
+    /// Also write undertick_coroutine.hpp, which records coroutines of C++20 as tasks
+    #[arg(long)]
+    pub coroutines: bool,
 }
 
 /// Run an instrumented program, or attach to a running one, and record its events

@@ -11,6 +11,7 @@ mod commands;
 mod compare;
 mod compensate;
 mod config;
+mod coroutines;
 mod described;
 mod doctor;
 mod estimate;

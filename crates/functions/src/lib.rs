@@ -28,6 +28,8 @@ pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libunderti
 pub const SOURCE: &str = include_str!("undertick_functions.c");
 /// The header that programs record with, of this version.
 pub const HEADER: &str = include_str!("../include/undertick.h");
+/// Text of `undertick_coroutine.hpp`, which includes it.
+pub const COROUTINES: &str = include_str!("../include/undertick_coroutine.hpp");
 /// File name of the library.
 pub const LIBRARY_FILE: &str = "libundertick_functions.so";
 /// File name of the library's source.

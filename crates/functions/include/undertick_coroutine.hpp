@@ -1,0 +1,1 @@
+../../../include/undertick_coroutine.hpp
