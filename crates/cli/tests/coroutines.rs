@@ -47,7 +47,7 @@ fn compiled(dir: &Path, compiler: &str, options: &[&str]) -> Option<PathBuf> {
 }
 
 /// Records the program; the trace, and the polls and ns of work that it printed.
-fn recorded(dir: &Path, program: &Path, coroutines: &str) -> (String, u64, f64) {
+fn recorded(dir: &Path, program: &Path, amount: [&str; 2]) -> (String, u64, f64) {
     let trace = dir.join("t.ut").to_str().unwrap().to_owned();
     let program = program.to_str().unwrap();
     let first = [
@@ -59,7 +59,7 @@ fn recorded(dir: &Path, program: &Path, coroutines: &str) -> (String, u64, f64) 
         &trace,
         "--",
     ];
-    let output = undertick(&[&first[..], &[program, coroutines]].concat());
+    let output = undertick(&[&first[..], &[program], &amount].concat());
     let (_, text) = said(&output);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains(" 0 lost"), "{text}");
@@ -85,7 +85,7 @@ fn coroutines_are_tasks() {
         let Some(program) = compiled(dir.path(), compiler, &[]) else {
             continue;
         };
-        let (trace, polls, inside) = recorded(dir.path(), &program, "200");
+        let (trace, polls, inside) = recorded(dir.path(), &program, ["200", "10"]);
         let report = document("report", &undertick(&["tasks", &trace, "--json"]));
         let request = row(&report, "request");
         assert_eq!(counts(request), [200, 200, 0, polls]);
@@ -115,7 +115,7 @@ fn threads_do_not_race_for_a_coroutine() {
     let Some(program) = sanitized else {
         return;
     };
-    let (trace, polls, _) = recorded(dir.path(), &program, "2000");
+    let (trace, polls, _) = recorded(dir.path(), &program, ["3", "2000"]);
     // Where the sanitizer's memory lies, there is no table of the numbers of names; the events are there.
     let report = document("report", &undertick(&["report", &trace, "--json"]));
     let events = report["trace"]["events"].as_u64().unwrap();

@@ -137,7 +137,8 @@ static detached rare() {
 }
 
 int main(int argc, char **argv) {
-    const int n = argc > 1 ? std::atoi(argv[1]) : 200, times = 10;
+    const int n = argc > 1 ? std::atoi(argv[1]) : 200;
+    const int times = argc > 2 ? std::atoi(argv[2]) : 10;
     std::vector<detached> all;
     left = n;
     for (int i = 0; i < n; i++) all.push_back(serve(i, times));
