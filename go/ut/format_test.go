@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -262,5 +263,25 @@ func TestNamesThatCannotBeWrittenAreCounted(t *testing.T) {
 	}
 	if n := len(s.drain()); n != 2 {
 		t.Errorf("%d events", n)
+	}
+}
+
+func TestNamesAreFoundWithoutALock(t *testing.T) {
+	s := simulate(t, settings{})
+	s.join()
+	for range 3 {
+		Event("event", 1)
+	}
+	known.lock.Lock()
+	defer known.lock.Unlock()
+	done := make(chan struct{})
+	go func() {
+		Event("event", 2)
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Error("a name that is known waits for the lock")
 	}
 }

@@ -3,12 +3,11 @@
 package ut
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -176,62 +175,6 @@ func TestOverwritingKeepsTheNewest(t *testing.T) {
 	inOrder(t, s.drain(), oldest*recordsOfASegment, n-oldest*recordsOfASegment)
 }
 
-func TestBlockingWaitsForTheCollector(t *testing.T) {
-	pinned(t)
-	s := simulate(t, settings{overflow: 3, ringSegments: 2})
-	s.join()
-	// A recorder for which writers wait holds this lock.
-	control, err := os.Open(s.file("control"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer control.Close()
-	if err := syscall.Flock(int(control.Fd()), syscall.LOCK_SH); err != nil {
-		t.Fatal(err)
-	}
-	event := Name("event")
-	const n = 9*recordsOfASegment + 3
-	done := make(chan struct{})
-	go func() {
-		for i := range uint64(n) {
-			event.Event(i)
-		}
-		close(done)
-	}()
-	var all []record
-	for isDone := false; !isDone; {
-		select {
-		case <-done:
-			isDone = true
-		default:
-			runtime.Gosched()
-		}
-		all = append(all, s.drain()...)
-	}
-	inOrder(t, all, 0, n)
-	if dropped := le64(s.pool, s.headAt(s.rings()[0])+72); dropped != 0 {
-		t.Errorf("%d dropped", dropped)
-	}
-}
-
-// Nobody holds a lock on the control page, so the recorder was killed: the program must go on.
-func TestBlockingEndsWhenTheRecorderIsGone(t *testing.T) {
-	pinned(t)
-	s := simulate(t, settings{overflow: 3, ringSegments: 1})
-	s.join()
-	event := Name("event")
-	for i := range uint64(recordsOfASegment + 10) {
-		event.Event(i)
-	}
-	if alive := le32(s.control, 36); alive != 0 {
-		t.Error("the collector still counts as alive")
-	}
-	if dropped := le64(s.pool, s.headAt(s.rings()[0])+72); dropped != 10 {
-		t.Errorf("%d dropped, not 10", dropped)
-	}
-	inOrder(t, s.drain(), 0, recordsOfASegment)
-}
-
 func TestWithoutAHeadEventsAreLostAndCounted(t *testing.T) {
 	pinned(t)
 	s := simulate(t, settings{heads: -1})
@@ -273,6 +216,20 @@ func TestForeignValuesInThePool(t *testing.T) {
 	}
 	if head := le64(s.pool, s.headAt(head)+64); head%16 != 0 || head == 0 {
 		t.Errorf("a head of %d", head)
+	}
+}
+
+// A number of a head that is none, from another process: nothing is written there.
+func TestAForeignNumberOfAHead(t *testing.T) {
+	pinned(t)
+	s := simulate(t, settings{isWritten: true})
+	set32(s.pool, 4096, uint32(s.heads))
+	set64(s.pool, 128+64, 1)
+	s.join()
+	Name("event").Event(1)
+	beyond := s.pool[s.headAt(s.heads):][:77824]
+	if lost := le64(s.control, 72); lost != 1 || !bytes.Equal(beyond, make([]byte, len(beyond))) {
+		t.Errorf("%d lost, and %q after the heads", lost, beyond[:8])
 	}
 }
 

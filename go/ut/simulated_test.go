@@ -32,6 +32,7 @@ type settings struct {
 	heads                            int // -1: none
 	clock                            uint32
 	isWritten                        bool // the collector has written the pages of heads and segments
+	parent                           string
 }
 
 func le32(b []byte, at int) uint32        { return atomic.LoadUint32((*uint32)(unsafe.Pointer(&b[at]))) }
@@ -65,7 +66,11 @@ func mapped(t testing.TB, path string, bytes int) []byte {
 // simulate makes a session directory, not joined yet.
 func simulate(t testing.TB, with settings) *simulated {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "undertick-go-test-")
+	parent := with.parent
+	if parent == "" {
+		parent = "/dev/shm"
+	}
+	dir, err := os.MkdirTemp(parent, "undertick-go-test-")
 	if err != nil {
 		dir = t.TempDir()
 	}
@@ -147,9 +152,10 @@ type record struct {
 	lost    uint64 // events lost before it
 }
 
-// rings returns the heads that are in use.
+// rings returns the heads that are in use. They are taken in their order; others may have no pages.
 func (s *simulated) rings() (heads []int) {
-	for i := range s.heads {
+	taken := int(le64(s.pool, 128) + le64(s.pool, 128+128))
+	for i := range min(taken, s.heads) {
 		if string(s.pool[s.headAt(i):][:8]) == "UTRING01" {
 			heads = append(heads, i)
 		}
