@@ -171,3 +171,34 @@ func TestAFullFileSystem(t *testing.T) {
 		t.Fatalf("after the second gap: %+v", events)
 	}
 }
+
+// Kernels before 5.14 have no advice to populate pages.
+func TestPagesOfOlderKernels(t *testing.T) {
+	s := simulate(t, settings{})
+	joined := s.join()
+	if err := joined.mapPool(); err != nil {
+		t.Fatal(err)
+	}
+	p := joined.pool.Load()
+	allocated := func() int64 {
+		var status syscall.Stat_t
+		if err := syscall.Stat(s.file("pool"), &status); err != nil {
+			t.Fatal(err)
+		}
+		return status.Blocks * 512
+	}
+	before := allocated()
+	if !p.allocate(p.segment(3), pieceBytes) {
+		t.Fatal("no pages")
+	}
+	if more := allocated() - before; more < pieceBytes {
+		t.Errorf("%d bytes are allocated, not %d", more, pieceBytes)
+	}
+	if p.allocate(p.segment(3), 1<<60) {
+		t.Error("more than there can be is allocated")
+	}
+	p.rawPath, _ = syscall.BytePtrFromString(s.file("none"))
+	if p.allocate(p.segment(4), pieceBytes) {
+		t.Error("pages of a file that is not there")
+	}
+}

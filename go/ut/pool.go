@@ -14,6 +14,7 @@ import (
 type pool struct {
 	file         unsafe.Pointer
 	path         string
+	rawPath      *byte // the same for system calls
 	pageSize     uintptr
 	headCount    uint32
 	segmentCount uint32
@@ -45,6 +46,10 @@ func (s *session) mapPool() error {
 	p.headsAt = roundUp(p.writtenAt + uintptr(p.segmentCount))
 	p.segmentsAt = roundUp(p.headsAt + uintptr(p.headCount)*headBytes)
 	bytes := p.segmentsAt + uintptr(p.segmentCount)*segmentBytes
+	var err error
+	if p.rawPath, err = syscall.BytePtrFromString(p.path); err != nil {
+		return err
+	}
 	fd, err := syscall.Open(p.path, syscall.O_RDWR|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
@@ -71,23 +76,23 @@ func (p *pool) populate(at unsafe.Pointer, bytes uintptr) bool {
 	past := uintptr(at) & (p.pageSize - 1)
 	from := unsafe.Add(at, -int(past))
 	errno := advise(from, bytes+past, advicePopulateWrite)
-	if errno != syscall.EINVAL {
-		return errno == 0
+	if errno == syscall.EINVAL {
+		return p.allocate(from, bytes+past)
 	}
-	// Kernels before 5.14.
-	path, err := syscall.BytePtrFromString(p.path)
-	if err != nil {
-		return false
-	}
+	return errno == 0
+}
+
+// allocate does the same for kernels before 5.14.
+func (p *pool) allocate(at unsafe.Pointer, bytes uintptr) bool {
 	const here = -100 // AT_FDCWD
 	directory := here
-	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, uintptr(directory), uintptr(unsafe.Pointer(path)),
+	fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, uintptr(directory), uintptr(unsafe.Pointer(p.rawPath)),
 		syscall.O_RDWR|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0, 0, 0)
 	if errno != 0 {
 		return false
 	}
-	offset := uintptr(from) - uintptr(p.file)
-	_, _, errno = syscall.RawSyscall6(syscall.SYS_FALLOCATE, fd, 0, offset, bytes+past, 0, 0)
+	offset := uintptr(at) - uintptr(p.file)
+	_, _, errno = syscall.RawSyscall6(syscall.SYS_FALLOCATE, fd, 0, offset, bytes, 0, 0)
 	syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0)
 	return errno == 0
 }

@@ -176,8 +176,8 @@ func pidNamespace() uint32 {
 	return uint32(status.Ino)
 }
 
-// lookForCollector notes in the control page if no collector drains the rings. A recorder holds a lock, which the
-// kernel releases when the recorder is killed.
+// lookForCollector notes in the control page if no collector drains the rings. A recorder holds a
+// lock, which the kernel releases when the recorder is killed.
 func (s *session) lookForCollector() {
 	fd, err := syscall.Open(s.dir+"/control", syscall.O_RDWR|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
 	if err != nil {

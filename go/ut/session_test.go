@@ -15,6 +15,8 @@ func TestMain(m *testing.M) {
 		runProgram(program)
 		os.Exit(0)
 	}
+	// Programs under the race detector would wait for a second when they end.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 

@@ -31,8 +31,13 @@ type EventName struct {
 // names is recorded as "(other names)".
 func Name(name string) *EventName { return &EventName{text: name} }
 
-// String returns the name.
-func (n *EventName) String() string { return n.text }
+// String returns the name, empty for nil.
+func (n *EventName) String() string {
+	if n == nil {
+		return ""
+	}
+	return n.text
+}
 
 // Event records an instant with a payload of the program's choice.
 func (n *EventName) Event(payload uint64) {
