@@ -8,22 +8,24 @@ const (
 	wideBytes = 2 * recordBytes
 	// tasksOfAWriter is how many numbers of tasks a writer takes at a time.
 	tasksOfAWriter = 1024
-	// A number of a task has the process above these bits, so that two processes of a session never
-	// have the same, and stays positive. They are used up after 2^41 spans of a process, and a span
-	// would have to live as long for its number to occur twice.
-	tasksBits = 41
+	// Numbers of tasks have as many bits as programs that read JSON as floating-point numbers keep. A
+	// process counts from a random begin, so that two processes hardly ever have the same numbers.
+	tasksBits = 53
 	tasksMask = 1<<tasksBits - 1
 )
 
-// nextTask returns a number that no other living task of the session has. It is never 0.
+// nextTask returns a number that no other living task of the process has. It is never 0.
 func (w *writer) nextTask(s *session) uint64 {
 	if w.task == w.tasks {
 		w.tasks = s.tasks.Add(tasksOfAWriter)
 		w.task = w.tasks - tasksOfAWriter
 	}
-	number := w.task
+	number := w.task & tasksMask
 	w.task++
-	return uint64(s.pid)<<tasksBits | number&tasksMask
+	if number == 0 {
+		return w.nextTask(s)
+	}
+	return number
 }
 
 // begin records the begin of a span.

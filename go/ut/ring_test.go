@@ -378,8 +378,8 @@ func TestNumbersOfTasks(t *testing.T) {
 	count := map[uint64]int{}
 	for _, r := range s.drain() {
 		count[r.payload]++
-		if r.payload == 0 || r.payload>>63 != 0 || r.payload>>41 != uint64(joined.pid) {
-			t.Fatalf("task %#x of process %d", r.payload, joined.pid)
+		if r.payload == 0 || r.payload>>53 != 0 {
+			t.Fatalf("task %#x", r.payload)
 		}
 	}
 	for task, n := range count {

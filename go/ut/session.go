@@ -102,7 +102,6 @@ func join(dir string) (*session, error) {
 	}
 	s.overflow = load32(page, controlOverflow)
 	s.namespace = pidNamespace()
-	// Two processes of one number, in two containers, begin at different places.
 	s.tasks.Store(rand.Uint64() & tasksMask)
 	s.names = mapNames()
 	s.others = uint32(s.names.reserve("(other names) task new"))<<16 | uint32(s.names.reserve("(other names) task done"))
