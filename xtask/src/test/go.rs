@@ -16,6 +16,7 @@ pub(super) fn all(count: &mut Count) {
         return count.skip(&format!("the Go package needs a later Go: {why}"));
     }
     count.step(formatted());
+    count.step(licensed());
     for system in [
         "linux/amd64",
         "linux/arm64",
@@ -69,6 +70,18 @@ fn formatted() -> Result<(), String> {
         "" => Ok(()),
         files => Err(format!("not as gofmt writes it: {files}")),
     }
+}
+
+/// The module is published without the directory above it, so it has copies of the licences.
+fn licensed() -> Result<(), String> {
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        let [ours, of_the_module] = [root().join(name), root().join("go").join(name)]
+            .map(|path| std::fs::read(path).map_err(|error| format!("{name}: {error}")));
+        if ours? != of_the_module? {
+            return Err(format!("go/{name} differs from {name}"));
+        }
+    }
+    Ok(())
 }
 
 /// The race detector is a library in C on most systems.
