@@ -14,6 +14,7 @@ import (
 const (
 	adviceDontFork      = 10
 	advicePopulateWrite = 23
+	adviceNone          = 0x7ead // one that no kernel knows
 	mapFixedNoReplace   = 0x100000
 )
 

@@ -15,6 +15,7 @@ type pool struct {
 	file         unsafe.Pointer
 	path         string
 	rawPath      *byte // the same for system calls
+	isIgnored    bool  // advice has no effect, as under emulators that accept all of it (qemu-user)
 	pageSize     uintptr
 	headCount    uint32
 	segmentCount uint32
@@ -67,6 +68,7 @@ func (s *session) mapPool() error {
 		unmap(p.file, bytes)
 		return fmt.Errorf("%s is no pool of this session", p.path)
 	}
+	p.isIgnored = advise(p.file, p.pageSize, adviceNone) == 0
 	s.pool.Store(p)
 	return nil
 }
@@ -75,14 +77,15 @@ func (s *session) mapPool() error {
 func (p *pool) populate(at unsafe.Pointer, bytes uintptr) bool {
 	past := uintptr(at) & (p.pageSize - 1)
 	from := unsafe.Add(at, -int(past))
-	errno := advise(from, bytes+past, advicePopulateWrite)
-	if errno == syscall.EINVAL {
-		return p.allocate(from, bytes+past)
+	if !p.isIgnored {
+		if errno := advise(from, bytes+past, advicePopulateWrite); errno != syscall.EINVAL {
+			return errno == 0
+		}
 	}
-	return errno == 0
+	return p.allocate(from, bytes+past)
 }
 
-// allocate does the same for kernels before 5.14.
+// allocate does the same for kernels before 5.14, and where advice is ignored.
 func (p *pool) allocate(at unsafe.Pointer, bytes uintptr) bool {
 	const here = -100 // AT_FDCWD
 	directory := here

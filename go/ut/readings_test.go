@@ -46,8 +46,15 @@ func TestSpansHoldWorkThatTakesLong(t *testing.T) {
 		t.Fatalf("%d spans", len(durations))
 	}
 	slices.Sort(durations)
-	median := float64(durations[spans/2]) * nsPerTick
-	if least := chain * 9 / 6.5; median < least {
-		t.Errorf("spans of %v ns, not of %v", median, least)
+	typical := float64(durations[spans/2]) * nsPerTick
+	if typical == 0 { // the clock of an emulator has steps that are longer than the spans
+		var sum uint64
+		for _, duration := range durations {
+			sum += duration
+		}
+		typical = float64(sum) / spans * nsPerTick
+	}
+	if least := chain * 9 / 6.5; typical < least {
+		t.Errorf("spans of %v ns, not of %v", typical, least)
 	}
 }
