@@ -3,6 +3,7 @@
 package ut
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -18,6 +19,31 @@ func BenchmarkFloor(b *testing.B) {
 		ring[(i+1)&1023] = [2]uint64{ticks, tail}
 		i += 2
 	}
+}
+
+// BenchmarkSpanInFloors reports the cost of a span as a multiple of the floor: the median over pairs of
+// blocks that take turns, so that what else the machine does concerns both.
+func BenchmarkSpanInFloors(b *testing.B) {
+	simulate(b, settings{overflow: 2, ringSegments: 4, isWritten: true}).join()
+	const block = 200
+	name := Name("span")
+	var ring [block][4]uint64
+	var ratios []float64
+	for b.Loop() {
+		start, _ := counterAfter()
+		for i := range ring {
+			ring[i][0], ring[i][1] = counterAfter()
+			ring[i][2], ring[i][3] = counterAfter()
+		}
+		middle, _ := counterAfter()
+		for range block {
+			name.Begin().End()
+		}
+		end, _ := counterAfter()
+		ratios = append(ratios, float64(end-middle)/float64(middle-start))
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "floors/span")
 }
 
 func BenchmarkSpan(b *testing.B) {
