@@ -96,7 +96,7 @@ fn no_test_left_out() -> Result<(), String> {
 fn short_files() -> Result<(), String> {
     const MOST_LINES: usize = 500;
     let kinds = [
-        "*.rs", "*.c", "*.cpp", "*.h", "*.hpp", "*.py", "*.ts", "*.sv",
+        "*.rs", "*.c", "*.cpp", "*.h", "*.hpp", "*.go", "*.py", "*.ts", "*.sv",
     ];
     let listed = output(command(&[&["git", "ls-files"][..], &kinds].concat()))?;
     let mut long = Vec::new();

@@ -1,12 +1,14 @@
 //! The tests, in two tiers: what a change is tested with, and all that CI runs.
 
 mod aarch64;
+mod go;
 mod headers;
 mod install;
 mod platforms;
 mod programs;
 
 pub use aarch64::AARCH64;
+pub use go::go_alone;
 
 use std::time::Instant;
 
@@ -210,8 +212,9 @@ pub fn of(tier: Tier) -> Result<(), String> {
             headers::compilers(count);
             headers::strict(count);
             platforms::all(count);
-            unedited(count);
+            programs::unedited(count);
             aarch64::all(count);
+            go::all(count);
         }));
     }
     programs.run(&mut count, tier, drawn, |count| {
@@ -226,14 +229,6 @@ pub fn of(tier: Tier) -> Result<(), String> {
     } else {
         Err("some tests failed; what they said is above".to_owned())
     }
-}
-
-/// Compares the calls of a real program with the counts of another tool.
-fn unedited(count: &mut Count) {
-    if let Err(why) = crate::unedited::zlib() {
-        return count.skip(&format!("a real program's calls are not compared: {why}"));
-    }
-    count.step(crate::unedited::counts_agree().map(|said| println!("minigzip, unedited: {said}")));
 }
 
 /// Builds the Python package's wheel; returns the interpreter that has it, for [`package`].
@@ -336,6 +331,10 @@ pub fn card_alone(is_long: bool) -> Result<(), String> {
 fn alone(of: Vec<Step>) -> Result<(), String> {
     let mut count = Count::default();
     steps(&mut count, of);
+    ended(&count)
+}
+
+fn ended(count: &Count) -> Result<(), String> {
     println!(
         "{} passed, {} failed, {} skipped",
         count.passed, count.failed, count.skipped

@@ -237,7 +237,7 @@ pub mod ring {
     pub const OFF_PID: usize = 24;
     /// i32: thread of the writer.
     pub const OFF_TID: usize = 28;
-    /// u32: 0 C/C++, 1 Rust (also Python, which calls the Rust recorder).
+    /// u32: 0 C/C++, 1 Rust (also Python, which calls the Rust recorder), [`INTERPOSED`], 3 Go.
     pub const OFF_WRITER: usize = 32;
     /// u32: 0 the thread's ring, 1 the ring of signal handlers that
     /// interrupted a write of the thread.

@@ -187,6 +187,14 @@ fn tests_of(program: &Program, tier: Tier, libraries: &str) -> Command {
     tests
 }
 
+/// Compares the calls of a real program with the counts of another tool.
+pub(super) fn unedited(count: &mut Count) {
+    if let Err(why) = crate::unedited::zlib() {
+        return count.skip(&format!("a real program's calls are not compared: {why}"));
+    }
+    count.step(crate::unedited::counts_agree().map(|said| println!("minigzip, unedited: {said}")));
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Program, in_turn, program};

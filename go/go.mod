@@ -1,0 +1,3 @@
+module github.com/undertick/undertick/go
+
+go 1.25

@@ -1,0 +1,5 @@
+//go:build !race
+
+package ut
+
+const isRace = false
