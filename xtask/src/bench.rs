@@ -40,6 +40,7 @@ mod sqlite;
 pub mod stacks;
 pub mod states;
 pub mod survey;
+pub mod tasks;
 pub mod threads;
 mod triggers;
 pub mod truth;
@@ -57,6 +58,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
     match which {
         ["recorder"] => recorder::measure(),
         ["threads"] => threads::measure(),
+        ["tasks"] => tasks::measure(),
         ["cold"] => cold::measure(15),
         ["cold", rounds] => cold::measure(repetitions(rounds)?),
         ["longest"] => longest::measure(10),
@@ -132,7 +134,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, cold, longest, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, interposed, cmstar or all"
+            "which one? recorder, threads, tasks, cold, longest, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, interposed, cmstar or all"
                 .to_owned(),
         ),
     }

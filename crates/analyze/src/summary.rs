@@ -14,8 +14,10 @@ use undertick_document::{
 use undertick_estimate::{Cost, Sample, Series, rate, ratio_of_sums, scaled, spread_over_time};
 use undertick_evidence::Cause;
 use undertick_format::manifest::{Descheduled, Manifest};
+use undertick_format::tasks::TaskEvent;
 use undertick_units::Estimate;
 
+use crate::cells::Family;
 use crate::cost::{Costs, InPlace};
 use crate::match_context::MatchContext;
 use crate::matching::RowCounts;
@@ -53,6 +55,13 @@ pub(crate) struct Figures {
     in_step: Option<f64>,
 }
 
+/// Whether an interval is the time from one record about tasks to the next: of any two tasks.
+fn is_of_task(interval: &IntervalReport) -> bool {
+    interval.kind == IntervalKind::Period
+        && (interval.name.strip_suffix(Family::Period.suffix()))
+            .is_some_and(|event| TaskEvent::split(event).is_some())
+}
+
 impl Summary {
     pub(crate) fn report(&self, mut context: MatchContext) -> Report {
         let shares: Vec<Option<ShareOf>> = (0..context.tallies.len())
@@ -87,7 +96,7 @@ impl Summary {
         };
         let paths = paths::paths(&source, &self.roles(&context.roles));
         if !self.has_table {
-            intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0);
+            intervals.retain(|i| i.count + i.unmatched + i.culled.count > 0 && !is_of_task(i));
             intervals.sort_by(|a, b| b.cmp_total(a).then(a.name.cmp(&b.name)));
         }
         let mut frequencies = self.frequencies(&context, &tallies);

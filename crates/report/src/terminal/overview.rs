@@ -219,7 +219,6 @@ fn others(report: &Report, spans: Spans) -> Option<String> {
     let has_tree = spans == Spans::Tree && !report.paths.is_empty();
     let apart = (report.intervals.iter())
         .filter(|interval| has_tree && !interval.kind.is_span())
-        .filter(|interval| !is_of_task(&interval.name))
         .count();
     let mut parts: Vec<String> = (report.frequencies.iter())
         .filter(|events| {
