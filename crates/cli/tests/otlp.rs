@@ -81,7 +81,7 @@ fn what_cannot_be_done_says_what_can() {
     drop(listener);
     refused(
         &export(&["otlp", &address]),
-        2,
+        1,
         &[&address, "does a collector listen there?"],
     );
 }

@@ -40,6 +40,9 @@ pub mod names {
     pub const SPAN: &str = "otel.span_id";
     /// The identifier of the span's parent; 0 if it has none.
     pub const PARENT: &str = "otel.parent_span_id";
+    /// The innermost open span ended in another thread, which recorded `NAME closed`; the end that
+    /// follows only closes it here. The payload is the span's identifier.
+    pub const ELSEWHERE: &str = "otel.ended_elsewhere";
     /// End of the name of the event that begins a span which ends anywhere; the payload is the span's
     /// identifier.
     pub const NEW: &str = " new";

@@ -173,6 +173,46 @@ fn identifiers_of_the_program_are_kept() {
     assert_eq!(root.events[0].name, "other new");
 }
 
+/// A span that began as one of its thread and ended in another, whose rows come first or last.
+#[test]
+fn a_span_that_ended_elsewhere_has_its_own_end() {
+    for other in [3, 9] {
+        let dir = tempfile::tempdir().unwrap();
+        let events = format!(
+            r#"{{"ph":"B","name":"task","pid":7,"tid":8,"ts":1}},
+            {{"ph":"i","name":"otel.trace_id.high","pid":7,"tid":8,"ts":1,"args":{{"n":1}}}},
+            {{"ph":"i","name":"otel.trace_id.low","pid":7,"tid":8,"ts":1,"args":{{"n":2}}}},
+            {{"ph":"i","name":"otel.span_id","pid":7,"tid":8,"ts":1,"args":{{"n":5}}}},
+            {{"ph":"i","name":"otel.ended_elsewhere","pid":7,"tid":8,"ts":7,"args":{{"n":5}}}},
+            {{"ph":"E","name":"task","pid":7,"tid":8,"ts":7}},
+            {{"ph":"X","name":"next","pid":7,"tid":8,"ts":8,"dur":1}},
+            {{"ph":"i","name":"task new","pid":7,"tid":8,"ts":10,"args":{{"n":6}}}},
+            {{"ph":"i","name":"otel.trace_id.high","pid":7,"tid":8,"ts":10,"args":{{"n":1}}}},
+            {{"ph":"i","name":"otel.trace_id.low","pid":7,"tid":8,"ts":10,"args":{{"n":3}}}},
+            {{"ph":"i","name":"task closed","pid":7,"tid":{other},"ts":4,"args":{{"n":5}}}},
+            {{"ph":"i","name":"task closed","pid":7,"tid":{other},"ts":13,"args":{{"n":6}}}},
+            {{"ph":"i","name":"task closed","pid":7,"tid":{other},"ts":14,"args":{{"n":99}}}}"#
+        );
+        let trace = trace(dir.path(), &events);
+        let (exported, requests) = exported(&trace, dir.path(), FileForm::Delimited, None);
+        let counts = exported.counts;
+        assert_eq!((counts.spans, counts.unfinished), (3, 0), "{counts:?}");
+        // The end that belongs to no begin.
+        assert_eq!((counts.points, counts.points_alone), (0, 1), "{counts:?}");
+        let mut found: Vec<_> = (spans(&requests).iter())
+            .filter(|span| span.name == "task")
+            .map(|span| {
+                let ids = (span.trace_id[15], span.span_id[7]);
+                (span.start_time_unix_nano, span.end_time_unix_nano, ids)
+            })
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, [(1000, 4000, (2, 5)), (10_000, 13_000, (3, 6))]);
+        let next = spans(&requests);
+        assert!(named(&next, "next").parent_span_id.is_empty());
+    }
+}
+
 /// Ten requests, of 1 to 10 us, each with a part in it, in a thread that lasts.
 fn requests_of_growing_length() -> String {
     let mut events = vec![r#"{"ph":"B","name":"all","pid":1,"tid":1,"ts":0}"#.to_owned()];

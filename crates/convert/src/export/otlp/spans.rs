@@ -1,5 +1,7 @@
 //! Forms whole spans from the rows of a trace.
 
+mod loose;
+
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -9,6 +11,7 @@ use undertick_format::schema::Kind;
 use super::ids::{Ids, SpanIds};
 use super::{Counts, names};
 use crate::export::{Names, Row, Sink};
+use loose::{Half, Loose};
 
 /// Deepest nesting of spans in a thread.
 const DEEPEST: usize = 1 << 16;
@@ -16,8 +19,6 @@ const DEEPEST: usize = 1 << 16;
 const MOST_POINTS: usize = 4096;
 /// Most points that are kept for all open spans together.
 const MOST_OPEN_POINTS: usize = 1 << 20;
-/// Most spans in the message form that are open at a time.
-const MOST_LOOSE: usize = 1 << 20;
 
 /// A span that has ended, or will not.
 #[derive(Debug)]
@@ -81,9 +82,6 @@ enum Begun {
     Loose(Loose),
 }
 
-/// Identifies a span in the message form: process, event of its begin, payload.
-type Loose = (i32, i32, i64);
-
 #[derive(Default)]
 struct Ring {
     rows: u64,
@@ -91,6 +89,10 @@ struct Ring {
     /// Begins beyond the deepest nesting whose end is still to come.
     beyond: u64,
     begun: Option<Begun>,
+    /// The event of a span that ended elsewhere, whose own end comes next and means nothing.
+    over: Option<i32>,
+    /// The end of the span that began last, if it is known already.
+    ended: Option<i64>,
     /// The last row, a `NAME new` of which it is not known yet whether it begins a span.
     perhaps: Option<(Row, u64)>,
 }
@@ -103,6 +105,7 @@ enum Role {
     TraceLow,
     Span,
     Parent,
+    Elsewhere,
     New,
     /// The end of a span whose begin has that event.
     Closed(i32),
@@ -114,8 +117,10 @@ pub(super) struct Spans<'a, O> {
     counts: &'a mut Counts,
     ids: Ids,
     rings: HashMap<i32, Ring>,
-    /// Spans in the message form, with the ring of their begin.
-    loose: HashMap<Loose, (i32, Open)>,
+    /// Spans in the message form of which one side is known.
+    loose: HashMap<Loose, Half>,
+    /// The program gave identifiers to its spans.
+    has_ids: bool,
     roles: HashMap<(i32, i32), Role>,
     /// Numbers of events by process and name, for those whose name ends in `new`.
     news: HashMap<(Option<i32>, String), i32>,
@@ -136,9 +141,11 @@ impl<'a, O: Output> Spans<'a, O> {
         let news = (trace.manifest.names.iter())
             .filter(|name| name.name.ends_with(names::NEW))
             .map(|name| ((name.pid, name.name.clone()), i32::from(name.event)));
+        let has_ids = (trace.manifest.names.iter()).any(|name| name.name == names::TRACE_HIGH);
         Self {
             out,
             counts,
+            has_ids,
             ids: Ids::new(&trace.manifest),
             rings: HashMap::new(),
             loose: HashMap::new(),
@@ -162,14 +169,11 @@ impl<'a, O: Output> Spans<'a, O> {
             names::TRACE_LOW => Role::TraceLow,
             names::SPAN => Role::Span,
             names::PARENT => Role::Parent,
+            names::ELSEWHERE => Role::Elsewhere,
+            _ if !self.has_ids => Role::Point,
             name if name.ends_with(names::NEW) => Role::New,
             name => match name.strip_suffix(names::CLOSED) {
-                Some(base) => {
-                    let new = format!("{base}{}", names::NEW);
-                    let of_process = self.news.get(&(Some(row.pid), new.clone()));
-                    let begin = of_process.or_else(|| self.news.get(&(None, new)));
-                    begin.map_or(Role::Point, |&event| Role::Closed(event))
-                }
+                Some(base) => self.new_of(row.pid, base).map_or(Role::Point, Role::Closed),
                 None => Role::Point,
             },
         };
@@ -198,10 +202,17 @@ impl<'a, O: Output> Spans<'a, O> {
         };
         if let Some((new, place)) = ring.perhaps.take() {
             if role == Role::TraceHigh {
-                self.begin_loose(ring, &new, place);
+                self.begin_loose(ring, &new, place)?;
             } else {
                 self.point(ring, &new, place)?;
             }
+        }
+        let is_identifier = matches!(
+            role,
+            Role::TraceHigh | Role::TraceLow | Role::Span | Role::Parent
+        );
+        if !is_identifier {
+            self.close_begun(ring)?;
         }
         match row.kind {
             Some(Kind::Begin | Kind::BeginOrdered) => self.begin(ring, row, row.event, at),
@@ -246,30 +257,12 @@ impl<'a, O: Output> Spans<'a, O> {
         (self.chosen.as_ref()).is_none_or(|chosen| chosen.contains(&(ring, at)))
     }
 
-    fn begin_loose(&mut self, ring: &mut Ring, row: &Row, at: u64) {
-        let key = (row.pid, row.event, row.payload);
-        if self.loose.len() >= MOST_LOOSE || self.loose.contains_key(&key) {
-            self.counts.too_deep += 1;
-            return;
-        }
-        let ids = SpanIds {
-            span: row.payload.cast_unsigned(),
-            are_given: true,
-            ..SpanIds::default()
-        };
-        let is_kept = self.is_chosen(row.ring, at);
-        let open = Open {
-            is_kept,
-            is_top: true,
-            ..Open::new(row, at, ids)
-        };
-        self.loose.insert(key, (row.ring, open));
-        ring.begun = Some(Begun::Loose(key));
-    }
-
     /// Ends the innermost open span of that event; those inside it are unfinished.
     fn end(&mut self, ring: &mut Ring, row: &Row) -> io::Result<()> {
         ring.begun = None;
+        if ring.over.take_if(|event| *event == row.event).is_some() {
+            return Ok(());
+        }
         if ring.beyond > 0 {
             ring.beyond -= 1;
             return Ok(());
@@ -341,9 +334,13 @@ impl<'a, O: Output> Spans<'a, O> {
                 return Ok(());
             }
             Role::Closed(event) => {
-                let loose = self.loose.remove(&(row.pid, event, row.payload));
-                if let Some((begun_in, open)) = loose {
-                    return self.close(open, begun_in, row.unix_ns, true);
+                if self.end_loose(row, event, at)? {
+                    return Ok(());
+                }
+            }
+            Role::Elsewhere => {
+                if self.ended_elsewhere(ring, row)? {
+                    return Ok(());
                 }
             }
             Role::TraceHigh | Role::TraceLow | Role::Span | Role::Parent => {
@@ -360,7 +357,10 @@ impl<'a, O: Output> Spans<'a, O> {
     fn identify(&mut self, ring: &mut Ring, number: u64, role: Role) -> bool {
         let open = match ring.begun {
             Some(Begun::Innermost) => ring.stack.last_mut(),
-            Some(Begun::Loose(key)) => self.loose.get_mut(&key).map(|(_, open)| open),
+            Some(Begun::Loose(key)) => match self.loose.get_mut(&key) {
+                Some(Half::Begun(_, open)) => Some(&mut **open),
+                _ => None,
+            },
             None => None,
         };
         let Some(Open { ids, .. }) = open else {
@@ -396,30 +396,33 @@ impl<'a, O: Output> Spans<'a, O> {
             }
             Some(open) => open.points_dropped = open.points_dropped.saturating_add(1),
             None if self.chosen.is_some() || !O::HAS_POINTS => {}
-            None => {
-                self.counts.points_alone += 1;
-                let ids = SpanIds {
-                    trace: self.ids.trace(row.ring, at),
-                    span: self.ids.span(row.ring, at),
-                    ..SpanIds::default()
-                };
-                self.out.span(ClosedSpan {
-                    name: &name,
-                    pid: row.pid,
-                    tid: row.tid,
-                    thread: names.thread(row.pid, row.tid),
-                    at: (row.ring, at),
-                    start_ns: row.unix_ns,
-                    end_ns: row.unix_ns,
-                    is_finished: true,
-                    instant: Some(row.payload),
-                    ids,
-                    points: Vec::new(),
-                    points_dropped: 0,
-                })?;
-            }
+            None => self.point_alone(row, at)?,
         }
         Ok(())
+    }
+
+    /// Passes on a point that lies in no span.
+    fn point_alone(&mut self, row: &Row, at: u64) -> io::Result<()> {
+        self.counts.points_alone += 1;
+        let ids = SpanIds {
+            trace: self.ids.trace(row.ring, at),
+            span: self.ids.span(row.ring, at),
+            ..SpanIds::default()
+        };
+        self.out.span(ClosedSpan {
+            name: &self.names.event(row.pid, row.event),
+            pid: row.pid,
+            tid: row.tid,
+            thread: self.names.thread(row.pid, row.tid),
+            at: (row.ring, at),
+            start_ns: row.unix_ns,
+            end_ns: row.unix_ns,
+            is_finished: true,
+            instant: Some(row.payload),
+            ids,
+            points: Vec::new(),
+            points_dropped: 0,
+        })
     }
 
     /// Closes what is open at the end of the trace, in the order of rings.
@@ -431,16 +434,12 @@ impl<'a, O: Output> Spans<'a, O> {
             if let Some((new, at)) = ring.perhaps.take() {
                 self.point(&mut ring, &new, at)?;
             }
+            self.close_begun(&mut ring)?;
             while let Some(open) = ring.stack.pop() {
                 self.close(open, number, self.last_ns, false)?;
             }
         }
-        let mut loose: Vec<(i32, Open)> = self.loose.drain().map(|(_, open)| open).collect();
-        loose.sort_unstable_by_key(|(ring, open)| (*ring, open.row));
-        for (ring, open) in loose {
-            self.close(open, ring, self.last_ns, false)?;
-        }
-        Ok(())
+        self.close_loose()
     }
 }
 
