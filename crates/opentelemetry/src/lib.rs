@@ -147,7 +147,8 @@ impl UndertickSpanProcessor {
         if changes != thread.seen {
             thread.look_elsewhere(changes);
         }
-        while let Some(over) = thread.open.pop_if(|open| open.is_over) {
+        while let Some(&over) = thread.open.last().filter(|open| open.is_over) {
+            thread.open.pop();
             undertick::event64(self.numbers.elsewhere, over.span);
             undertick::end(over.name.event);
         }

@@ -1,5 +1,6 @@
 //! Event numbers of span names.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,23 +70,53 @@ type ByName = HashMap<String, &'static NameState>;
 /// Names of all threads. They are never freed: there are at most [`MOST_NAMES`] and one.
 static ALL: Mutex<Option<ByName>> = Mutex::new(None);
 
+/// Slots for names that are part of the program; a power of two.
+const SLOTS: usize = 64;
+
+/// The names that a thread has met, so that it locks nothing for them.
+struct Known {
+    by_name: ByName,
+    /// Names that live for ever, by address and length: the same bytes are the same name.
+    by_address: [Option<(usize, usize, &'static NameState)>; SLOTS],
+}
+
 thread_local! {
-    /// The names that this thread has met, so that it locks nothing for them.
-    static KNOWN: RefCell<ByName> = RefCell::new(HashMap::new());
+    static KNOWN: RefCell<Known> = RefCell::new(Known {
+        by_name: HashMap::new(),
+        by_address: [None; SLOTS],
+    });
 }
 
 /// Returns the state of a name, which is requested at its first use in the process.
-pub fn name_state(name: &str) -> &'static NameState {
-    KNOWN.with_borrow_mut(|known| {
-        if let Some(&state) = known.get(name) {
+pub fn name_state(name: &Cow<'static, str>) -> &'static NameState {
+    KNOWN.with_borrow_mut(|known| match name {
+        Cow::Borrowed(name) => {
+            let address = name.as_ptr() as usize;
+            let slot = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+            match known.by_address[slot % SLOTS] {
+                Some((at, length, state)) if (at, length) == (address, name.len()) => state,
+                _ => {
+                    let state = known.by_name(name);
+                    known.by_address[slot % SLOTS] = Some((address, name.len(), state));
+                    state
+                }
+            }
+        }
+        Cow::Owned(name) => known.by_name(name),
+    })
+}
+
+impl Known {
+    fn by_name(&mut self, name: &str) -> &'static NameState {
+        if let Some(&state) = self.by_name.get(name) {
             return state;
         }
         let state = of_all_threads(name);
-        if known.len() < MOST_NAMES {
-            known.insert(name.to_owned(), state);
+        if self.by_name.len() < MOST_NAMES {
+            self.by_name.insert(name.to_owned(), state);
         }
         state
-    })
+    }
 }
 
 #[cold]

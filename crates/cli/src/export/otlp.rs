@@ -89,9 +89,12 @@ fn received(exported: &Exported) -> u8 {
         .as_ref()
         .map_or_else(String::new, |said| format!(": {said}"));
     if *rejected > 0 {
-        alert!("undertick: the collector rejected {rejected} spans{said}");
+        alert!(
+            "undertick: it rejected {}",
+            number_of(*rejected, "span", &said)
+        );
     } else if message.is_some() {
-        alert!("undertick: the collector warns{said}");
+        alert!("undertick: it warns{said}");
     }
     if exported.interrupted {
         alert!("undertick: interrupted; what the collector has not received is not sent");

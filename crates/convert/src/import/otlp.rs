@@ -55,13 +55,13 @@ pub(super) fn read(
     } = spans;
     let lanes = lanes::place(intake, spool, &processes, &threads)?;
     let mut notes = vec![format!(
-        "{} spans with {} events are kept, {} of them in lanes because they overlap others or name \
-         no thread",
+        "kept: {} spans, {} events; {} of the spans in lanes, because they overlap others or name no \
+         thread",
         lanes.spans, kept.events, lanes.in_lanes
     )];
     if kept.unfinished > 0 {
         notes.push(format!(
-            "{} spans had no end when they were exported, and end where the export closed them",
+            "{} of the spans had no end when they were exported, and end where the export closed them",
             kept.unfinished
         ));
     }

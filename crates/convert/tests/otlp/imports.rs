@@ -153,7 +153,7 @@ fn spans_nest_in_their_parents_and_overlap_in_lanes() {
     );
     let said = manifest.warnings.join("\n");
     for words in [
-        "5 spans with 1 events are kept, 3 of them in lanes",
+        "kept: 5 spans, 1 events; 3 of the spans in lanes",
         "1 x span that ends before it begins",
         "1 x attribute of a span",
         "1 x attribute of a resource",
