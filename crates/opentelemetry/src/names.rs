@@ -88,6 +88,10 @@ thread_local! {
 }
 
 /// Returns the state of a name, which is requested at its first use in the process.
+#[allow(
+    clippy::ptr_arg,
+    reason = "a name that lives for ever is found by its address"
+)]
 pub fn name_state(name: &Cow<'static, str>) -> &'static NameState {
     KNOWN.with_borrow_mut(|known| match name {
         Cow::Borrowed(name) => {

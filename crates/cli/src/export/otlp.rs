@@ -83,7 +83,10 @@ fn received(exported: &Exported) -> u8 {
         retries,
     } = sent;
     say!(
-        "undertick: the collector received {spans} spans in {requests} requests, {retries} retries"
+        "undertick: the OpenTelemetry Collector received {} in {}, with {}",
+        number_of(*spans, "span", ""),
+        number_of(*requests, "request", ""),
+        number_of(*retries, "repetition", "")
     );
     let said = message
         .as_ref()
@@ -115,23 +118,34 @@ fn counted(counts: &Counts, lost: u64) -> String {
         without_begin,
         kernel_rows,
     } = *counts;
-    let mut said = format!("{spans} spans ({unfinished} unfinished), {lost} events lost");
-    for (count, what) in [
-        (points, "points in spans"),
-        (points_alone, "points in no span, as spans of no length"),
+    let mut said = format!(
+        "{} ({unfinished} unfinished), {} lost",
+        number_of(spans, "span", ""),
+        number_of(lost, "event", "")
+    );
+    for (count, what, rest) in [
+        (points, "point", " in spans"),
+        (points_alone, "point", " in no span, as spans of no length"),
         (
             points_dropped,
-            "points beyond 4096 of a span, counted in it",
+            "point",
+            " beyond the bound of a span, counted in it",
         ),
-        (too_deep, "begins nested deeper than 65536 left out"),
-        (without_begin, "ends without a begin left out"),
-        (kernel_rows, "rows of the kernel left out"),
+        (too_deep, "span", " beyond the deepest nesting left out"),
+        (without_begin, "end", " without a begin left out"),
+        (kernel_rows, "row", " of the kernel left out"),
     ] {
         if count > 0 {
-            said += &format!(", {count} {what}");
+            said += &format!(", {}", number_of(count, what, rest));
         }
     }
     said
+}
+
+/// A count with its noun, in the number that fits.
+fn number_of(count: u64, what: &str, rest: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{ending}{rest}")
 }
 
 fn choice(chosen: &Chosen, name: &str) -> String {

@@ -18,10 +18,12 @@ use super::support::{spans, trace};
 /// An answer: status line, further header lines, body.
 type Answer = (&'static str, &'static str, Vec<u8>);
 
+/// Path and body of a request.
+type Received = (String, Vec<u8>);
+
 struct Collector {
     address: String,
-    /// Path and body of each request.
-    received: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    received: Arc<Mutex<Vec<Received>>>,
     /// Set once the first request has come.
     stop: Arc<AtomicBool>,
 }
