@@ -47,7 +47,6 @@ def examples() -> list[doctest.DocTest]:
     try:
         import opentelemetry.sdk  # noqa: F401
     except ImportError:
-        print("skipped: no opentelemetry-sdk here")
         left_out.add("opentelemetry")
     for info in pkgutil.iter_modules(undertick.__path__, "undertick."):
         if info.name.split(".")[1] not in left_out:
