@@ -167,6 +167,49 @@ fn spans_nest_in_their_parents_and_overlap_in_lanes() {
     assert_eq!(manifest.command, ["shop"]);
 }
 
+/// A span that lies in another one of its thread by time alone, as those of async tasks do.
+#[test]
+fn a_span_within_one_that_is_not_its_parent_gets_a_lane() {
+    let dir = tempfile::tempdir().unwrap();
+    let span = |id: u64, parent: u64, name: &str, start: u64, end: u64| {
+        format!(
+            r#"{{"traceId":"0000000000000001000000000000000c","spanId":"{id:016x}","parentSpanId":"{parent:016x}",
+            "name":"{name}","startTimeUnixNano":"{start}","endTimeUnixNano":"{end}",
+            "attributes":[{{"key":"thread.id","value":{{"intValue":"4"}}}}]}}"#
+        )
+    };
+    let all = [
+        span(1, 0, "long", 100, 900),
+        span(2, 0, "unrelated", 200, 300),
+        span(3, 1, "child", 250, 400),
+    ];
+    let file = format!(
+        r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{}]}}]}}]}}"#,
+        all.join(",")
+    );
+    let (_, trace) = imported(dir.path(), file.as_bytes());
+    let rows = rows(&trace);
+    let of = |thread: &str| {
+        let of_thread = rows
+            .iter()
+            .filter(|row| row.0 == thread && row.2 != INSTANT);
+        of_thread
+            .map(|row| (row.1.as_str(), row.2, row.3))
+            .collect::<Vec<_>>()
+    };
+    let nested = [
+        ("long", BEGIN, 100),
+        ("child", BEGIN, 250),
+        ("child", END, 400),
+        ("long", END, 900),
+    ];
+    assert_eq!(of("4"), nested);
+    assert_eq!(
+        of("async 1"),
+        [("unrelated", BEGIN, 200), ("unrelated", END, 300)]
+    );
+}
+
 /// The messages of a file, sorted, without what an import leaves out.
 fn sorted(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.start_time_unix_nano, span.span_id.clone()));
