@@ -298,6 +298,8 @@ fn a_cut_file_is_read_as_far_as_it_goes_and_a_damaged_one_refused_with_its_place
         &[&one[..], &[2, 0x20, 1]].concat(),
         &[&place, "without spans"],
     );
+    // As a file of zeros is: it would have messages without end.
+    refused(&[&one[..], &[0]].concat(), &[&place, "without spans"]);
     let bad_span = [9, 0x0a, 7, 0x12, 5, 0x12, 3, 0x2a, 1, 0xff];
     refused(
         &[&one[..], &bad_span].concat(),

@@ -202,7 +202,7 @@ enum Wrong {
 /// Passes the spans of a request on. Only single spans are decoded, so that a small message cannot
 /// become a large structure.
 fn request(bytes: &[u8], spans: &mut Spans<'_>) -> Result<(), Wrong> {
-    let mut is_request = bytes.is_empty();
+    let mut is_request = false;
     for (_, resource_spans) in Fields(bytes).filter(|&(field, _)| field == 1) {
         is_request = true;
         let fields = Fields(resource_spans.bytes());
