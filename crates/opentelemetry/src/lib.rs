@@ -33,7 +33,7 @@
 //! span, after an event `otel.ended_elsewhere`, and exports call the span unfinished. A name needs
 //! three of the 16383 numbers for names. Names beyond [`MOST_NAMES`] are recorded as "(other names)".
 //! The SDK gives a processor no access to the name of a span that starts but by a copy of its data,
-//! which is most of the cost.
+//! which is part of the cost.
 //!
 //! [OpenTelemetry]: https://opentelemetry.io
 
