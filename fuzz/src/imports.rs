@@ -13,6 +13,11 @@ pub fn perfetto(bytes: &[u8]) {
     import(Source::Perfetto, bytes);
 }
 
+/// Requests of OpenTelemetry, as JSON or as messages.
+pub fn otlp(bytes: &[u8]) {
+    import(Source::Otlp, bytes);
+}
+
 /// The stream of the event card.
 pub fn card(bytes: &[u8]) {
     import(Source::Card, bytes);

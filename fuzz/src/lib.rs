@@ -13,7 +13,7 @@ mod text;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("ring", ring::ring),
     ("block", raw::block),
     ("raw_file", raw::raw_file),
@@ -22,6 +22,7 @@ pub const TARGETS: [Target; 10] = [
     ("names", text::names),
     ("chrome", imports::chrome),
     ("perfetto", imports::perfetto),
+    ("otlp", imports::otlp),
     ("card", imports::card),
     ("text", imports::lines),
 ];

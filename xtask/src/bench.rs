@@ -24,6 +24,7 @@ pub mod live;
 mod longest;
 pub mod loss;
 pub mod nested;
+mod otlp;
 pub mod peers;
 mod peers_of_registries;
 pub mod perturbation;
@@ -75,6 +76,8 @@ pub fn run(which: &[&str]) -> Result<(), String> {
         ["truth"] => truth::measure(),
         ["nested", kinds @ ..] => nested::measure(kinds),
         ["stacks"] => stacks::measure(),
+        ["otlp"] => otlp::measure(15),
+        ["otlp", rounds] => otlp::measure(repetitions(rounds)?),
         ["edges"] => edges::measure(8),
         ["edges", runs] => edges::measure(repetitions(runs)?),
         ["gate"] => gate::measure(20, "60s"),
@@ -134,7 +137,7 @@ pub fn run(which: &[&str]) -> Result<(), String> {
             report::measure()
         }
         _ => Err(
-            "which one? recorder, threads, tasks, cold, longest, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, interposed, cmstar or all"
+            "which one? recorder, threads, tasks, cold, longest, live, loss, drop, report, kernel, growth, truth, nested, edges, gate, hog, evidence, wake, perturbation, primitives, peers, interference, survey, beside-recorders, beside-benchmarks, in_place, slow, sampled, functions, python, compare, programs, impossible, reruns, leaves, states, coverage, triggers, stacks, interposed, otlp, cmstar or all"
                 .to_owned(),
         ),
     }

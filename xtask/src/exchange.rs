@@ -1,6 +1,8 @@
 //! Checks of import and export against the other tools: traces that these tools made, with their
 //! own counts; and exports, read by their own readers.
 
+mod otlp;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -44,6 +46,7 @@ pub fn all(python: Option<&str>) -> Vec<Step> {
     let mut steps = vec![
         step("import of LTTng-UST", lttng(&scratch)),
         step("import of perf script", perf(&scratch)),
+        step("collector of OpenTelemetry", otlp::collector(&scratch)),
     ];
     let Some(python) = python else {
         let why = "no Python with perfetto, viztracer, pyperf and hdrhistogram".to_owned();

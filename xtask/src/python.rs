@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::run::{Scratch, command, exists, line, output, root, run};
 
 /// Python packages that the tests of this package and of import and export need.
-const NEEDED: [&str; 15] = [
+const NEEDED: [&str; 16] = [
     "maturin>=1.16,<2",
     "perfetto==0.59.1",
     "pyperf==2.10.0",
@@ -21,11 +21,12 @@ const NEEDED: [&str; 15] = [
     "polars",
     "pyarrow",
     "duckdb",
+    "opentelemetry-sdk",
     "pyspark",
 ];
 /// A script that checks that they are installed and that the Python version is supported.
 const IMPORTS: &str = "import sys; assert sys.version_info >= (3, 10); \
-    import maturin, perfetto.protos, pyperf, hdrh, viztracer, scipy, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, pyspark";
+    import maturin, perfetto.protos, pyperf, hdrh, viztracer, scipy, pytest, mypy, numpy, pandas, polars, pyarrow, duckdb, opentelemetry.sdk, pyspark";
 
 /// The interpreter of the one virtual environment of all tests, with the packages they need; `None`
 /// if it cannot be created.

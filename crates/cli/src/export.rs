@@ -3,6 +3,7 @@
 mod blocks;
 mod google_benchmark;
 mod hdr_log;
+mod otlp;
 mod pyperf;
 mod spans;
 
@@ -20,6 +21,12 @@ use crate::progress::Progress;
 use spans::Spans;
 
 pub fn run(arguments: &options::Export) -> Result<u8, Failure> {
+    if arguments.to == options::Format::Otlp {
+        return otlp::run(arguments);
+    }
+    if arguments.only.is_some() {
+        return Err(Failure::usage("--only is for spans: --to otlp"));
+    }
     let mut progress = Progress::new();
     let result = exported(arguments, &mut progress);
     progress.done();
@@ -38,6 +45,7 @@ fn exported(arguments: &options::Export, progress: &mut Progress) -> Result<Stri
         options::Format::GoogleBenchmark => google_benchmark::write,
         options::Format::Pyperf => pyperf::write,
         options::Format::Hdrhistogram => hdr_log::write,
+        options::Format::Otlp => unreachable!("has a writer of its own"),
     };
     let table = arguments
         .table

@@ -20,6 +20,7 @@ use crate::progress::Progress;
 #[command(
     after_help = "Examples:\n  undertick import trace.json -o trace.ut && undertick report trace.ut\n  \
     perf script --ns -F comm,pid,tid,cpu,time,event,trace > perf.txt && undertick import perf.txt -o perf.ut\n  \
+    undertick import spans.jsonl -o spans.ut                 (OpenTelemetry)\n  \
     undertick import lttng-traces/session -o session.ut      (needs babeltrace2)\n  \
     undertick import --from card --events EVENTS.toml stream.bin -o soc.ut\n\n\
     Times are kept to the nanosecond. Events whose names are a pair (work_begin and work_end, _entry\n\

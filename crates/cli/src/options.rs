@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use undertick_convert::export::otlp::Only;
 
 use crate::{Failure, output, sizes};
 
@@ -114,7 +115,9 @@ pub struct Report {
     after_help = "Examples:\n  undertick export run.ut --to perfetto run.pftrace   (open it at ui.perfetto.dev)\n  \
     undertick export run.ut --to google-benchmark run.json && compare.py benchmarks before.json run.json\n  \
     undertick export run.ut --to pyperf run.json && pyperf compare_to before.json run.json\n  \
-    undertick export run.ut --to hdrhistogram run.hlog"
+    undertick export run.ut --to hdrhistogram run.hlog\n  \
+    undertick export run.ut --to otlp http://localhost:4318   (an OpenTelemetry Collector)\n  \
+    undertick export run.ut --to otlp --only 'request > p99' slow.jsonl"
 )]
 pub struct Export {
     /// Trace directory, as made by `undertick record`
@@ -127,12 +130,17 @@ pub struct Export {
     /// form. With perfetto, its messages become arrows
     #[arg(long, value_name = "TABLE.toml")]
     pub table: Option<PathBuf>,
-    /// File to make; it must not exist
+    /// With otlp, only the spans of a name that took longer, with the spans and points inside them:
+    /// 'request > 5ms', 'request > p99', 'request > 4 x median'
+    #[arg(long, value_name = "NAME > LIMIT")]
+    pub only: Option<Only>,
+    /// File to make; it must not exist. With otlp, a name that ends in .json or .jsonl (JSON lines) or in .pb,
+    /// .binpb or .otlp (protobuf messages, each after its length), or a collector, http://HOST:PORT
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub enum Format {
     /// Perfetto protobuf: slices and instants per thread
     Perfetto,
@@ -148,6 +156,8 @@ pub enum Format {
     Pyperf,
     /// HdrHistogram log, version 2: a histogram of nanoseconds for each interval
     Hdrhistogram,
+    /// OpenTelemetry's protocol: the spans, in a file or sent to a collector by HTTP
+    Otlp,
 }
 
 /// Write undertick.h, for users who installed only this program

@@ -26,6 +26,7 @@ mod interposed;
 mod kernel;
 mod live;
 mod merge;
+mod otlp;
 mod readme;
 mod reproduce;
 mod reproduce_passes;

@@ -5,6 +5,7 @@
 mod chrome;
 mod csv;
 mod in_order;
+pub mod otlp;
 mod parquet_file;
 mod perfetto;
 
@@ -58,16 +59,7 @@ pub fn export(
     arrows: &[ArrowEnd],
     progress: &mut dyn FnMut(f64),
 ) -> Result<u64, TraceError> {
-    let file = File::create_new(path).map_err(|error| {
-        if error.kind() == io::ErrorKind::AlreadyExists {
-            TraceError::Usage(format!(
-                "{}: exists already; remove it or give another name",
-                path.display()
-            ))
-        } else {
-            TraceError::io(path, "cannot create")(error)
-        }
-    })?;
+    let file = create(path)?;
     let result = match format {
         Format::Parquet => parquet_file::write(trace, file, path, progress),
         Format::Perfetto => StackTable::read(trace.dir()).and_then(|stacks| {
@@ -84,6 +76,19 @@ pub fn export(
         let _ = std::fs::remove_file(path);
     }
     result
+}
+
+fn create(path: &Path) -> Result<File, TraceError> {
+    File::create_new(path).map_err(|error| {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            TraceError::Usage(format!(
+                "{}: exists already; remove it or give another name",
+                path.display()
+            ))
+        } else {
+            TraceError::io(path, "cannot create")(error)
+        }
+    })
 }
 
 type Out = BufWriter<File>;
@@ -103,6 +108,9 @@ fn close(file: File) -> io::Result<()> {
 
 /// An output format, which receives the rows as a stream.
 trait Sink {
+    /// What failed, for messages.
+    const ACTION: &'static str = "cannot write";
+
     fn begin(&mut self, trace: &Trace) -> io::Result<()>;
     fn row(&mut self, row: &Row, names: &Names) -> io::Result<()>;
     fn end(self) -> io::Result<()>;
@@ -115,17 +123,17 @@ fn rows_in_all(trace: &Trace) -> f64 {
 }
 
 /// Passes the rows to a format that depends on their order, while another thread reads them.
-fn drive(
+fn drive<S: Sink>(
     trace: &Trace,
     path: &Path,
     mut arrows: &[ArrowEnd],
     progress: &mut dyn FnMut(f64),
-    mut sink: impl Sink,
+    mut sink: S,
 ) -> Result<u64, TraceError> {
     let names = Names::new(&trace.manifest);
     let time = Time::new(&trace.manifest)?;
     let total = rows_in_all(trace);
-    let failed = || TraceError::io(path, "cannot write");
+    let failed = || TraceError::io(path, S::ACTION);
     sink.begin(trace).map_err(failed())?;
     let mut rows = 0u64;
     in_order(trace.batches(), Ok, |batch| {
@@ -369,6 +377,16 @@ const fn kind_name(kind: Option<Kind>) -> &'static str {
         Some(Kind::Epoch) => "epoch",
         Some(Kind::Stack) => "stack",
         None => "unknown",
+    }
+}
+
+impl Row {
+    /// A copy of the event without its arrows.
+    fn copied(&self) -> Self {
+        Self {
+            arrows: Vec::new(),
+            ..*self
+        }
     }
 }
 

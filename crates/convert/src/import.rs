@@ -15,6 +15,7 @@ mod intake;
 mod json;
 mod kernel_rows;
 mod lines;
+mod otlp;
 mod perf_script;
 mod perfetto;
 mod spool;
@@ -71,6 +72,13 @@ macro_rules! formats {
 }
 
 formats! {
+    Otlp {
+        description: "OpenTelemetry's spans: OTLP as JSON lines, or protobuf messages with lengths",
+        word: "otlp",
+        name: "a file of OpenTelemetry's spans",
+        recognises: otlp::is_requests,
+        read: |file, text, intake| otlp::read(file, text, intake),
+    }
     Chrome {
         description: "Chrome trace events, JSON, also compressed with gzip",
         word: "chrome",

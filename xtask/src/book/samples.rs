@@ -44,6 +44,8 @@ pub fn c() -> Result<Outcome, String> {
 const MANIFEST: &str = "[package]\nname = \"samples\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
     [workspace]\n[dependencies]\nundertick = { path = \"../../crates/undertick\" }\n\
     undertick-tracing = { path = \"../../crates/tracing\" }\n\
+    undertick-opentelemetry = { path = \"../../crates/opentelemetry\" }\n\
+    opentelemetry_sdk = { version = \"0.33\", default-features = false, features = [\"trace\"] }\n\
     undertick-tokio = { path = \"../../crates/tokio\" }\n\
     tokio = { version = \"1\", default-features = false, features = [\"rt-multi-thread\"] }\n\
     tracing-subscriber = { version = \"0.3\", default-features = false, features = [\"registry\", \"std\"] }\n";

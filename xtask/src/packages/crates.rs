@@ -8,9 +8,10 @@ use crate::exchange::Outcome;
 use crate::run::{exists, line, output, root, run};
 
 /// What programs link.
-const LINKED: [&str; 4] = [
+const LINKED: [&str; 5] = [
     "undertick-ring",
     "undertick",
+    "undertick-opentelemetry",
     "undertick-tokio",
     "undertick-tracing",
 ];

@@ -248,18 +248,32 @@ impl Intake {
         length_ns: i64,
         event: u16,
     ) -> Result<bool, TraceError> {
+        self.complete_with(at, length_ns, event, &[])
+    }
+
+    /// As [`Self::complete`], with points that follow its begin before anything else.
+    pub(super) fn complete_with(
+        &mut self,
+        at: At,
+        length_ns: i64,
+        event: u16,
+        points: &[(u16, i64)],
+    ) -> Result<bool, TraceError> {
         let Some(end_ns) = at.ns.checked_add(length_ns).filter(|_| length_ns >= 0) else {
             return Ok(false);
         };
         let end = At { ns: end_ns, ..at };
         let (begins, ends) = (SpoolKind::Kind(Kind::Begin), SpoolKind::Kind(Kind::End));
-        if length_ns == 0 {
-            self.put(at, Order::Empty, begins, event, 0, 0)?;
-            self.put(end, Order::Empty, ends, event, 0, 0)?;
-        } else {
-            self.put(at, Order::Begins(length_ns), begins, event, 0, 0)?;
-            self.put(end, Order::Ends(length_ns), ends, event, 0, 0)?;
+        let (begin_order, end_order) = match length_ns {
+            0 => (Order::Empty, Order::Empty),
+            _ => (Order::Begins(length_ns), Order::Ends(length_ns)),
+        };
+        self.put(at, begin_order, begins, event, 0, 0)?;
+        for &(point, payload) in points {
+            let kind = SpoolKind::Kind(Kind::Instant);
+            self.put(at, begin_order, kind, point, payload, 0)?;
         }
+        self.put(end, end_order, ends, event, 0, 0)?;
         Ok(true)
     }
 

@@ -61,6 +61,15 @@ impl<R: BufRead> Objects<R> {
         self.at
     }
 
+    /// Goes on with the document that follows the last one; false at the end of the file.
+    pub(super) fn next_document(&mut self) -> io::Result<bool> {
+        if std::mem::take(&mut self.is_in_object) {
+            self.skip(1); // the bracket that closed the last one
+        }
+        self.state = State::Start;
+        Ok(self.after_space()?.is_some())
+    }
+
     /// Returns the text of the next object; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Bad> {
         loop {

@@ -41,6 +41,11 @@ impl Spool {
         }
     }
 
+    /// The directory of its file.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     pub(super) fn len(&self) -> u64 {
         self.stretches.iter().sum::<u64>() + self.tail.len() as u64
     }
