@@ -14,7 +14,8 @@
 //! Method: a callsite has the event number of its name ([`undertick::number`]), requested at its
 //! first use; after that nothing is locked or allocated. Entering and leaving a span are the begin
 //! and end of a span of its thread. A span that moves between threads, as the span of an async task
-//! does, is entered once for each poll. Two more events, `NAME new` and `NAME closed`, mark its
+//! does, is entered once for each poll; with [`Instrument`] in place of `tracing::Instrument` it is a task,
+//! whose waits are known, too (`undertick tasks`). Two more events, `NAME new` and `NAME closed`, mark its
 //! whole life; their payload is the span's id:
 //!
 //! ```toml
@@ -34,9 +35,11 @@
 //! [`tracing`]: https://docs.rs/tracing
 
 mod callsites;
+mod instrument;
 
 pub use callsites::MOST_CALLSITES;
 use callsites::{Callsites, Numbers};
+pub use instrument::{Instrument, Instrumented};
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id};
 use tracing_core::subscriber::Interest;
@@ -97,7 +100,7 @@ where
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
-        if !undertick::enabled() {
+        if !undertick::enabled() || instrument::is_polled(id) {
             return;
         }
         if let Some(numbers) = self.of_span(id, &context) {
@@ -106,7 +109,7 @@ where
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-        if !undertick::enabled() {
+        if !undertick::enabled() || instrument::is_polled(id) {
             return;
         }
         if let Some(numbers) = self.of_span(id, &context) {

@@ -2,7 +2,7 @@
 //! are those of the program.
 
 use std::collections::HashSet;
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::Command;
@@ -11,7 +11,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use tracing::Instrument as _;
 use tracing_subscriber::prelude::*;
 
 /// Variable that makes this test the program.
@@ -76,6 +75,19 @@ fn what_is_recorded_is_what_was_done() {
     assert_eq!(unmatched, 0);
     assert_eq!(entered, polls + TASKS as u64);
 
+    // Each poll of a task is one span, in which others lie.
+    let request = (by_themselves["tasks"]["rows"].as_array().unwrap().iter())
+        .find(|row| row["name"] == "request")
+        .unwrap();
+    let counts = ["tasks", "done", "polls", "wakes"].map(|of| request[of].as_u64().unwrap());
+    let tasks = TASKS as u64;
+    assert_eq!(counts, [tasks, tasks, 2 * tasks, tasks]);
+    assert_eq!(interval(&by_themselves, "request"), (2 * tasks, 0));
+    let paths = by_themselves["paths"].as_array().unwrap();
+    let within = paths.iter().find(|path| path["name"] == "within").unwrap();
+    let around = &paths[within["parent"].as_u64().unwrap() as usize];
+    assert_eq!(around["name"], "request");
+
     let lives = report(
         "[[interval]]\nname = 'life'\nstart = 'task new'\nend = 'task closed'\nmatch = 'message'\n",
     );
@@ -122,7 +134,43 @@ fn program(out: &Path) {
     tracing::info!(other = 3, payload = 1_u64 << 40, "the field named payload");
     tracing::info!(below = -7);
     let (polls, threads) = tasks();
+    recorded_as_tasks();
     std::fs::write(out, format!("{polls} {threads}")).unwrap();
+}
+
+/// Tasks that pause once, within a span of `tracing` and in it one that no task is of.
+fn recorded_as_tasks() {
+    let mut context = Context::from_waker(Waker::noop());
+    for n in 0..TASKS {
+        let mut is_first = true;
+        let task = poll_fn(move |context: &mut Context<'_>| {
+            assert_eq!(
+                tracing::Span::current().metadata().map(|of| of.name()),
+                Some("request")
+            );
+            tracing::info_span!("within").in_scope(|| std::hint::black_box(n));
+            match std::mem::take(&mut is_first) {
+                true => {
+                    context.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                false => Poll::Ready(n),
+            }
+        });
+        let mut task = Box::pin(undertick_tracing::Instrument::instrument(
+            task,
+            tracing::info_span!("request"),
+        ));
+        assert_eq!(task.as_mut().poll(&mut context), Poll::Pending);
+        assert_eq!(task.as_mut().poll(&mut context), Poll::Ready(n));
+        assert!(tracing::Span::current().is_none());
+    }
+    let nothing = tracing::Span::none();
+    let mut task = Box::pin(undertick_tracing::Instrument::instrument(
+        async { 7 },
+        nothing,
+    ));
+    assert_eq!(task.as_mut().poll(&mut context), Poll::Ready(7));
 }
 
 /// A task that moves from thread to thread.
@@ -152,7 +200,7 @@ fn tasks() -> (u64, usize) {
                 _ => Poll::Pending,
             }
         });
-        let task = task.instrument(tracing::info_span!("task"));
+        let task = tracing::Instrument::instrument(task, tracing::info_span!("task"));
         to_a.send(Box::pin(task)).unwrap();
     }
     let a = std::thread::spawn(move || hand_on(&from_b, &to_b));

@@ -55,9 +55,20 @@ impl TaskName {
     pub fn span<F: Future>(&'static self, future: F) -> TaskSpan<F> {
         let task = enabled().then(|| Task::new(self));
         TaskSpan {
-            name: self,
+            name: Some(self),
             future,
             task,
+        }
+    }
+}
+
+impl<F> TaskSpan<F> {
+    /// Returns a future of the same type that records nothing, for code that decides at run time.
+    pub fn unrecorded(future: F) -> Self {
+        Self {
+            name: None,
+            future,
+            task: None,
         }
     }
 }
@@ -89,7 +100,8 @@ pub fn task_span<F: Future>(name: &'static TaskName, future: F) -> TaskSpan<F> {
 /// A future whose life is recorded; made by [`task_span()`].
 #[must_use = "futures do nothing unless they are polled"]
 pub struct TaskSpan<F> {
-    name: &'static TaskName,
+    /// `None`: nothing is recorded.
+    name: Option<&'static TaskName>,
     future: F,
     /// `None`: nothing has been recorded, or the future has ended.
     task: Option<Task>,
@@ -184,11 +196,8 @@ impl<F: Future> Future for TaskSpan<F> {
             (this.name, future, &mut this.task)
         };
         if task.is_none() {
-            if !enabled() {
-                return future.poll(context);
-            }
-            // A recorder attached after the task was created.
-            *task = Some(Task::begun_before(name));
+            // A recorder may have attached after the task was created.
+            *task = name.filter(|_| enabled()).map(Task::begun_before);
         }
         let Some(known) = task.as_mut() else {
             return future.poll(context);
@@ -218,8 +227,7 @@ impl<F> Drop for TaskSpan<F> {
 impl<F: fmt::Debug> fmt::Debug for TaskSpan<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("TaskSpan");
-        text.field("name", &self.name.name)
-            .field("future", &self.future);
+        text.field("name", &self.name).field("future", &self.future);
         text.finish_non_exhaustive()
     }
 }
