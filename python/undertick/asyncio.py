@@ -94,6 +94,6 @@ def _watch(loop: Optional[asyncio.AbstractEventLoop] = None) -> None:
     if loop is None or isinstance(loop.call_soon, _native.CallSoon):
         return
     try:
-        loop.call_soon = _native.CallSoon(loop.call_soon)  # type: ignore[method-assign]
+        loop.call_soon = _native.CallSoon(loop.call_soon)  # type: ignore[method-assign, assignment]
     except AttributeError:
         pass  # uvloop: wakes are not known

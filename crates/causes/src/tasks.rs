@@ -11,6 +11,7 @@
 //! **Caveats.** Times are as read, with the cost of recording. A poll that begins before the previous one
 //! has ended (by clocks of two CPUs that disagree, or because records were lost) begins at that end.
 
+mod behind;
 mod life;
 mod reader;
 

@@ -8,8 +8,9 @@ use undertick_causes::explain::{FEWEST, explain};
 use undertick_document::Report;
 use undertick_document::explanation::Explanation;
 use undertick_format::read::Trace;
+use undertick_format::tasks::TaskEvent;
 use undertick_report::explanation;
-use undertick_text::shell_word;
+use undertick_text::{clean, shell_word};
 
 use crate::progress::Progress;
 use crate::{Failure, output};
@@ -52,10 +53,18 @@ pub fn run(arguments: &Explain) -> Result<u8, Failure> {
     let result = found(arguments, &mut progress);
     progress.done();
     let explanation = result?;
+    let tasks = arguments.path.as_deref().and_then(|path| {
+        let trace = Trace::open(&arguments.trace).ok()?;
+        lives(&trace, &arguments.trace, path)
+    });
     let columns = output::columns();
     output::document(arguments.json, &explanation, || {
         match (&arguments.path, explanation.paths.as_slice()) {
-            (Some(_), [only]) => explanation::path(&explanation, only, columns),
+            (Some(_), [only]) => {
+                let mut text = explanation::path(&explanation, only, columns);
+                text += &tasks.map_or_else(String::new, |tasks| format!("\n{tasks}\n"));
+                text
+            }
             _ => {
                 let mut text = explanation::paths(&explanation, columns);
                 if let Some(first) = explanation.paths.first() {
@@ -78,7 +87,12 @@ fn found(arguments: &Explain, progress: &mut Progress) -> Result<Explanation, Fa
         progress.share("analysing", share);
     })?;
     let paths = match &arguments.path {
-        Some(path) => vec![wanted(&report, path)?],
+        Some(path) => match (wanted(&report, path), lives(&trace, &arguments.trace, path)) {
+            (Ok(path), _) => vec![path],
+            // Tasks of which no polls are recorded.
+            (Err(_), Some(tasks)) => return Err(Failure::usage(tasks)),
+            (Err(error), None) => return Err(error),
+        },
         None => most_time(&report),
     };
     let explained = explain(
@@ -102,6 +116,21 @@ fn found(arguments: &Explain, progress: &mut Progress) -> Result<Explanation, Fa
         }));
     }
     Ok(explained)
+}
+
+/// Where the lives of tasks are explained whose polls these spans are.
+fn lives(trace: &Trace, file: &std::path::Path, path: &str) -> Option<String> {
+    let task = path.rsplit('/').next().unwrap_or(path);
+    let is_its = |name: &str| TaskEvent::split(name) == Some((task, TaskEvent::New));
+    let is_task = trace.manifest.names.iter().any(|name| is_its(&name.name));
+    is_task.then(|| {
+        format!(
+            "{} is a name of tasks; what they waited for: undertick tasks {} {}",
+            clean(task),
+            shell_word(&file.display().to_string()),
+            shell_word(task)
+        )
+    })
 }
 
 /// The paths that take most of the time.

@@ -37,7 +37,7 @@ pub use interval::{
 pub use paths::PathReport;
 pub use stacks::{FunctionShare, PathStacks, StackFunction, StackNode, Stacks};
 pub use states::{PathStates, StateCondition, StateFact, StateReport};
-pub use tasks::{TaskLife, TaskReport, TaskState, TaskTimes, TaskWaker, Tasks};
+pub use tasks::{TaskLife, TaskPolled, TaskReport, TaskState, TaskTimes, TaskWaker, Tasks};
 pub use trace::{ClockSummary, HostSummary, TraceSummary};
 
 /// Version of the document this crate describes.

@@ -110,10 +110,31 @@ pub struct TaskLife {
     pub queued_ns: Option<f64>,
     /// Longest time between being created or woken, and the next poll, ns.
     pub longest_queue_ns: Option<f64>,
+    /// What threads polled in the longest of these times, that with most time first, at most 3; only of the
+    /// 16 names with the longest total lifetime.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queued_behind: Vec<TaskPolled>,
+    /// Longest time for which it was idle, ns; `null` without polls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_idle_ns: Option<f64>,
+    /// What woke it then; absent where no wake is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woken_by: Option<TaskWaker>,
     /// Polls of it.
     pub polls: u64,
     /// Its state when it ended or the recording did: `done`, `cancelled`, `live` or `unknown`.
     pub state: TaskState,
+}
+
+/// Polls of other tasks while a task was queued.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskPolled {
+    /// Name of these tasks.
+    pub task: String,
+    /// Time of their polls within that time, of all threads together, ns.
+    pub polled_ns: f64,
+    /// The longest of these polls, from its begin to its end, ns.
+    pub longest_ns: f64,
 }
 
 /// How the life of a task ended.
@@ -187,9 +208,14 @@ impl TaskTimes {
 impl TaskLife {
     fn is_possible(&self) -> bool {
         let parts = [self.busy_ns, self.idle_ns, self.queued_ns];
-        let all = (parts.into_iter().flatten()).chain(self.longest_queue_ns);
+        let all = (parts.into_iter().flatten())
+            .chain(self.longest_queue_ns)
+            .chain(self.longest_idle_ns);
+        let behind = (self.queued_behind.iter())
+            .all(|of| of.polled_ns >= 0.0 && of.polled_ns.is_finite() && of.longest_ns.is_finite());
         self.start_ns.is_finite()
             && self.lifetime_ns.is_finite()
+            && behind
             && all
                 .into_iter()
                 .all(|ns| (0.0..=self.lifetime_ns * (1.0 + ROUNDING)).contains(&ns))

@@ -12,6 +12,8 @@ use crate::text::{clean, shorten, wrap};
 const MOST_ROWS: usize = 25;
 /// Columns of a name.
 const NAME_COLUMNS: usize = 30;
+/// Most lives of which a sentence says what they waited for.
+const MOST_EXPLAINED: usize = 3;
 /// Most wakers in a sentence.
 const MOST_WAKERS: usize = 3;
 
@@ -43,7 +45,42 @@ fn of_name(row: &TaskReport, width: usize) -> String {
         let longest = draw(&life_columns(), row.longest.iter(), width);
         let _ = writeln!(text, "The longest lives:\n\n{longest}");
     }
+    for life in row.longest.iter().take(MOST_EXPLAINED) {
+        if let Some(why) = why(life) {
+            let _ = writeln!(text, "{}", wrap(&why, width, 2));
+        }
+    }
     text
+}
+
+/// What one task waited for longest: as idle, and as queued.
+fn why(life: &TaskLife) -> Option<String> {
+    let mut text = format!("{}:", life.number);
+    let idle = life.longest_idle_ns.filter(|ns| *ns > 0.0);
+    if let Some(idle) = idle {
+        let _ = write!(text, " idle for {} at a time", figures::duration(idle));
+        match &life.woken_by {
+            Some(by) => {
+                let _ = write!(text, ", until {} woke it", waker_name(by));
+            }
+            None => text.push_str(", and no wake is recorded"),
+        }
+    }
+    if let Some(queued) = life.longest_queue_ns.filter(|ns| *ns > 0.0) {
+        let and = if idle.is_some() { ";" } else { "" };
+        let _ = write!(text, "{and} queued for {}", figures::duration(queued));
+        if let Some(most) = life.queued_behind.first() {
+            let _ = write!(
+                text,
+                " while threads polled tasks {} for {} (longest poll {})",
+                clean(&most.task),
+                figures::duration(most.polled_ns),
+                figures::duration(most.longest_ns)
+            );
+        }
+    }
+    text.push('.');
+    (life.longest_idle_ns.is_some() || life.longest_queue_ns.is_some()).then_some(text)
 }
 
 /// What there was, in a sentence or two.
@@ -116,14 +153,18 @@ fn about(row: &TaskReport) -> String {
     text
 }
 
-fn waker(by: &TaskWaker, all: u64) -> String {
-    let name = match (&by.task, &by.thread) {
+fn waker_name(by: &TaskWaker) -> String {
+    match (&by.task, &by.thread) {
         (Some(task), _) => format!("task {}", clean(task)),
         (None, Some(thread)) => clean(thread),
         (None, None) => "a thread".to_owned(),
-    };
+    }
+}
+
+fn waker(by: &TaskWaker, all: u64) -> String {
     format!(
-        "{name} ({})",
+        "{} ({})",
+        waker_name(by),
         figures::per_cent(by.wakes as f64 / all.max(1) as f64)
     )
 }

@@ -168,6 +168,65 @@ fn tasks_end_as_the_program_ended_them() {
     );
 }
 
+/// Every task of the runtime, by the place that spawned it.
+#[cfg(tokio_unstable)]
+#[test]
+fn spawned_tasks_are_found_by_the_callbacks_of_the_runtime() {
+    if let Some(out) = as_program() {
+        return spawned(&out);
+    }
+    let test = "spawned_tasks_are_found_by_the_callbacks_of_the_runtime";
+    let Some((truth, report)) = recorded(test) else {
+        return;
+    };
+    let name = truth["place"].as_str().unwrap();
+    let found = row(&report, name);
+    let counts = ["tasks", "done", "polls", "wakes", "live"].map(|of| n(found, of));
+    assert_eq!(counts, [6, 6, truth["polls"].as_u64().unwrap(), 0, 0]);
+    is_whole(found);
+    // Spans of the task lie in its polls.
+    let paths = report["paths"].as_array().unwrap();
+    let within = paths.iter().find(|path| path["name"] == "within").unwrap();
+    assert_eq!(within["calls"], truth["polls"]);
+    assert_eq!(
+        paths[within["parent"].as_u64().unwrap() as usize]["name"],
+        name
+    );
+}
+
+#[cfg(tokio_unstable)]
+fn spawned(out: &Path) {
+    let runtime = runtime(2);
+    let polls = Arc::new(Mutex::new(0_u64));
+    let all: Vec<_> = (0..6)
+        .map(|n| {
+            let polls = Arc::clone(&polls);
+            let mut left = n;
+            let task = std::future::poll_fn(move |context| {
+                let _within = undertick::span!("within");
+                *polls.lock().unwrap() += 1;
+                context.waker().wake_by_ref();
+                left -= 1;
+                if left < 0 {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            });
+            let _entered = runtime.enter();
+            (tokio::spawn(task), line!())
+        })
+        .collect();
+    let place = format!("{}:{}", file!(), all[0].1);
+    for (task, _) in all {
+        runtime.block_on(task).unwrap();
+    }
+    // A callback may come after the task has been waited for.
+    drop(runtime);
+    let truth = json!({"place": place, "polls": *polls.lock().unwrap()});
+    std::fs::write(out, truth.to_string()).unwrap();
+}
+
 fn runtime(threads: usize) -> Runtime {
     let mut builder = Builder::new_multi_thread();
     undertick_tokio::hooks(builder.worker_threads(threads))

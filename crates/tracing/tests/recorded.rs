@@ -140,7 +140,8 @@ fn program(out: &Path) {
 
 /// Tasks that pause once, within a span of `tracing` and in it one that no task is of.
 fn recorded_as_tasks() {
-    let mut context = Context::from_waker(Waker::noop());
+    let waker = Waker::from(Arc::new(NoopWake));
+    let mut context = Context::from_waker(&waker);
     for n in 0..TASKS {
         let mut is_first = true;
         let task = poll_fn(move |context: &mut Context<'_>| {

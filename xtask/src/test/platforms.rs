@@ -1,14 +1,15 @@
-//! Platforms on which nothing is recorded: programs build there all the same, but for 32-bit Linux, where
+//! Tokio's unstable callbacks, and platforms on which nothing is recorded: programs build there all the same, but for 32-bit Linux, where
 //! the header and the crate refuse in words.
 
 use super::Count;
-use crate::run::{command, exists, run};
+use crate::run::{command, exists, line, root, run};
 
 const REFUSED: &str = "32-bit programs cannot be recorded";
 const ELSEWHERE: [&str; 2] = ["x86_64-pc-windows-gnu", "riscv64gc-unknown-linux-gnu"];
 const NARROW: &str = "i686-unknown-linux-gnu";
 
 pub(super) fn all(count: &mut Count) {
+    unstable_tokio(count);
     if cfg!(target_arch = "x86_64") && exists(&["cc", "--version"]) {
         narrow_header(count);
     } else {
@@ -24,6 +25,26 @@ pub(super) fn all(count: &mut Count) {
         let disabled = [&check(NARROW)[..], &["--features", "disable"]].concat();
         count.step(run(command(&disabled)));
     }
+}
+
+/// The tests of the crate for Tokio where Tokio is compiled with its unstable callbacks, in a directory of its
+/// builds. The tests find the program beside themselves.
+fn unstable_tokio(count: &mut Count) {
+    let dir = root().join("target/tokio_unstable");
+    let beside = dir.join("release/undertick");
+    let linked = std::fs::create_dir_all(dir.join("release")).and_then(|()| {
+        let _ = std::fs::remove_file(&beside);
+        std::os::unix::fs::symlink(root().join("target/release/undertick"), &beside)
+    });
+    if let Err(error) = linked {
+        return count.step(Err(format!("{}: {error}", beside.display())));
+    }
+    let mut tests = line(
+        "cargo test --release --locked -p undertick-tokio --target-dir target/tokio_unstable --test recorded",
+        &[],
+    );
+    tests.env("RUSTFLAGS", "--cfg tokio_unstable");
+    count.tests(tests);
 }
 
 /// The header, read by a compiler for 32 bits; the C library for it need not be there.

@@ -3,16 +3,21 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use undertick_document::{TaskLife, TaskReport, TaskState, TaskTimes, TaskWaker};
+use undertick_document::{TaskLife, TaskPolled, TaskReport, TaskState, TaskTimes, TaskWaker};
 use undertick_estimate::SignedHistogram;
 use undertick_format::manifest::Manifest;
 
 use super::TaskNames;
+use super::behind::{Window, Windows};
 use super::reader::{Entry, Records, TaskChange, Thread};
 use crate::states::facts;
 
 /// Most tasks of a name that are listed.
 const MOST_LISTED: usize = 10;
+/// Most names whose lives are explained.
+const MOST_EXPLAINED: usize = 16;
+/// Most names of tasks that a queued task waited behind.
+const MOST_BEHIND: usize = 3;
 /// Most wakers of a name that are listed.
 const MOST_WAKERS: usize = 16;
 
@@ -20,6 +25,7 @@ const MOST_WAKERS: usize = 16;
 pub(super) fn rows(records: Records, names: &TaskNames, manifest: &Manifest) -> Vec<TaskReport> {
     let last = records.last;
     let mut all: BTreeMap<u16, Totals> = BTreeMap::new();
+    let again = records.clone();
     let (entries, threads) = records.sorted();
     // Tasks of different processes may have the same number.
     let mut lives: Vec<Life> = Vec::new();
@@ -36,12 +42,32 @@ pub(super) fn rows(records: Records, names: &TaskNames, manifest: &Manifest) -> 
     for life in lives {
         life.end(TaskState::Live, last, &mut all);
     }
-    let describe = Describe::new(names, &threads, manifest);
+    let mut windows = Windows::new(queued(&all));
+    if !windows.is_empty() {
+        again.sorted().0.for_each(|entry| windows.take(&entry));
+    }
+    let describe = Describe::new((names, &threads, manifest), windows);
     let mut rows: Vec<TaskReport> = (all.into_iter())
         .map(|(name, totals)| totals.row(name, &describe))
         .collect();
     rows.sort_by(|a, b| (b.lifetime.total_ns).total_cmp(&a.lifetime.total_ns));
     rows
+}
+
+/// The longest time for which each listed task was queued, of the names with the longest lives in total.
+fn queued(all: &BTreeMap<u16, Totals>) -> Vec<Window> {
+    let mut names: Vec<&Totals> = all.values().collect();
+    names.sort_by_key(|totals| Reverse(totals.lifetime.total));
+    let listed = names.into_iter().take(MOST_EXPLAINED);
+    (listed.flat_map(|totals| &totals.longest))
+        .map(|(life, _)| Window {
+            pid: life.pid,
+            number: life.number,
+            start: life.longest_queue_end - life.longest_queue,
+            end: life.longest_queue_end,
+            polled: BTreeMap::new(),
+        })
+        .collect()
 }
 
 /// Takes the next record of a number.
@@ -104,6 +130,11 @@ struct Life {
     idle: i64,
     queued: i64,
     longest_queue: i64,
+    /// When that ended.
+    longest_queue_end: i64,
+    longest_idle: i64,
+    /// What ended that: the task that was being polled, and the thread.
+    woken_by: Option<(Option<u16>, u32)>,
     polls: u64,
     thread: u32,
 }
@@ -122,6 +153,9 @@ impl Life {
             idle: 0,
             queued: 0,
             longest_queue: 0,
+            longest_queue_end: entry.ts,
+            longest_idle: 0,
+            woken_by: None,
             polls: 0,
             thread: entry.thread,
         }
@@ -131,10 +165,17 @@ impl Life {
     fn rest_until(&mut self, ts: i64) -> i64 {
         let ticks = ts.saturating_sub(self.since).max(0);
         match self.rests {
-            Rests::Idle => self.idle += ticks,
+            Rests::Idle => {
+                self.idle += ticks;
+                if ticks > self.longest_idle {
+                    (self.longest_idle, self.woken_by) = (ticks, None);
+                }
+            }
             Rests::Queued => {
                 self.queued += ticks;
-                self.longest_queue = self.longest_queue.max(ticks);
+                if ticks > self.longest_queue {
+                    (self.longest_queue, self.longest_queue_end) = (ticks, ts);
+                }
             }
         }
         self.since = self.since.max(ts);
@@ -146,7 +187,10 @@ impl Life {
             return;
         }
         // A wake during a poll counts from its end on.
-        self.rest_until(entry.ts);
+        let ticks = self.rest_until(entry.ts);
+        if ticks > 0 && ticks == self.longest_idle {
+            self.woken_by = Some((entry.by, entry.thread));
+        }
         self.rests = Rests::Queued;
         totals.wakes += 1;
         *totals.wakers.entry((entry.by, entry.thread)).or_default() += 1;
@@ -309,16 +353,21 @@ struct Describe<'a> {
     roles: HashMap<i32, String>,
     ns_per_tick: f64,
     began: i64,
+    windows: Windows,
 }
 
 impl<'a> Describe<'a> {
-    fn new(names: &'a TaskNames, threads: &'a [Thread], manifest: &Manifest) -> Self {
+    fn new(
+        (names, threads, manifest): (&'a TaskNames, &'a [Thread], &Manifest),
+        windows: Windows,
+    ) -> Self {
         Self {
             names,
             threads,
             roles: facts::roles(manifest),
             ns_per_tick: manifest.clock.ns_per_tick(),
             began: (manifest.clock.anchors.first()).map_or(0, |anchor| anchor.ticks),
+            windows,
         }
     }
 
@@ -326,19 +375,41 @@ impl<'a> Describe<'a> {
         (self.names.names.get(usize::from(name))).map_or_else(String::new, String::clone)
     }
 
+    /// The name of a task, or else that of the thread.
+    fn waker(&self, (by, thread): (Option<u16>, u32)) -> (Option<String>, Option<String>) {
+        let task = by.map(|by| self.task(by));
+        let thread = match (&task, self.threads.get(thread as usize)) {
+            (Some(_), _) | (None, None) => None,
+            (None, Some(thread)) => Some(match self.roles.get(&thread.tid) {
+                Some(role) => role.clone(),
+                None => format!("thread {}", thread.tid),
+            }),
+        };
+        (task, thread)
+    }
+
+    /// What was polled while a task was queued for its longest time.
+    fn behind(&self, life: &Life) -> Vec<TaskPolled> {
+        let window = (self.windows).find(life.pid, life.number, life.longest_queue_end);
+        let polled = window.iter().flat_map(|window| &window.polled);
+        let ns = |ticks: i64| ticks as f64 * self.ns_per_tick;
+        let mut all: Vec<TaskPolled> = polled
+            .map(|(&name, polled)| TaskPolled {
+                task: self.task(name),
+                polled_ns: ns(polled.within),
+                longest_ns: ns(polled.longest),
+            })
+            .collect();
+        all.sort_by(|a, b| b.polled_ns.total_cmp(&a.polled_ns));
+        all.truncate(MOST_BEHIND);
+        all
+    }
+
     /// Wakers, of threads with one name together.
     fn wakers(&self, wakers: &BTreeMap<(Option<u16>, u32), u64>) -> Vec<TaskWaker> {
         let mut all: BTreeMap<(Option<String>, Option<String>), u64> = BTreeMap::new();
-        for (&(by, thread), &wakes) in wakers {
-            let task = by.map(|by| self.task(by));
-            let thread = match (&task, self.threads.get(thread as usize)) {
-                (Some(_), _) | (None, None) => None,
-                (None, Some(thread)) => Some(match self.roles.get(&thread.tid) {
-                    Some(role) => role.clone(),
-                    None => format!("thread {}", thread.tid),
-                }),
-            };
-            *all.entry((task, thread)).or_default() += wakes;
+        for (&waker, &wakes) in wakers {
+            *all.entry(self.waker(waker)).or_default() += wakes;
         }
         let mut all: Vec<TaskWaker> = (all.into_iter())
             .map(|((task, thread), wakes)| TaskWaker {
@@ -364,6 +435,16 @@ impl<'a> Describe<'a> {
             idle_ns: known(life.idle),
             queued_ns: known(life.queued),
             longest_queue_ns: known(life.longest_queue),
+            queued_behind: self.behind(life),
+            longest_idle_ns: known(life.longest_idle),
+            woken_by: life.woken_by.map(|waker| {
+                let (task, thread) = self.waker(waker);
+                TaskWaker {
+                    task,
+                    thread,
+                    wakes: 1,
+                }
+            }),
             polls: life.polls,
             state,
         }

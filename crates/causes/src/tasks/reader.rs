@@ -92,7 +92,7 @@ pub(super) struct Thread {
 }
 
 /// All that a trace says of tasks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Records {
     spool: Spool,
     threads: Vec<Thread>,

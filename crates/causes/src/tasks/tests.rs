@@ -205,6 +205,42 @@ fn a_poll_in_a_poll_and_lost_records() {
 }
 
 #[test]
+fn a_queued_task_waits_behind_polls() {
+    // Queued from 10 to 60, in which a job is polled from 5 to 40, one of another process from 20 to 30,
+    // two requests from 41 to 45, and itself afterwards.
+    let mut own = vec![note(10, NEW, 1)];
+    own.extend(poll(60, 65, 1));
+    own.push(note(66, DONE, 1));
+    let job = |start: i64, end: i64, number: i64| {
+        vec![
+            note(start - 1, POLLED + OTHER, number),
+            (start, BEGIN, POLL + OTHER, 0),
+            (end, END, POLL + OTHER, 0),
+        ]
+    };
+    let mut others = poll(41, 43, 2).to_vec();
+    others.extend(poll(44, 46, 3));
+    others.extend(poll(70, 99, 4));
+    let rings = [
+        (1, own),
+        (1, job(5, 40, 9)),
+        (2, job(20, 30, 9)),
+        (1, others),
+    ];
+    let rows = reported(&manifest_of_two(), &rings, 100);
+    let request = rows.iter().find(|row| row.name == "request").unwrap();
+    let life = request
+        .longest
+        .iter()
+        .find(|life| life.number == 1)
+        .unwrap();
+    let behind: Vec<_> = (life.queued_behind.iter())
+        .map(|of| (of.task.as_str(), of.polled_ns, of.longest_ns))
+        .collect();
+    assert_eq!(behind, [("job", 30.0, 35.0), ("request", 4.0, 2.0)]);
+}
+
+#[test]
 fn tasks_without_polls_are_spans_between_threads() {
     let begins = vec![note(10, NEW, 1), note(20, NEW, 2)];
     let ends = vec![note(15, DONE, 1), note(50, DONE, 2)];

@@ -1,4 +1,4 @@
-use undertick_document::{TaskReport, TaskTimes, TaskWaker, Tasks};
+use undertick_document::{TaskLife, TaskPolled, TaskReport, TaskTimes, TaskWaker, Tasks};
 
 use super::*;
 
@@ -73,6 +73,25 @@ fn a_name_in_detail() {
         "{text}"
     );
     assert!(!text.contains('\u{1b}'), "{text:?}");
+    // What one of them waited for.
+    let mut all = polled();
+    all.rows[0].longest = vec![TaskLife {
+        number: 12,
+        lifetime_ns: 4e6,
+        longest_idle_ns: Some(2e6),
+        longest_queue_ns: Some(1e6),
+        queued_behind: vec![TaskPolled {
+            task: "scan".to_owned(),
+            polled_ns: 9e5,
+            longest_ns: 8e5,
+        }],
+        woken_by: Some(all.rows[0].wakers[0].clone()),
+        ..TaskLife::default()
+    }];
+    let text = tasks(&all, Some(&all.rows[0].name), 200).replace('\u{a0}', " ");
+    let why = "12: idle for 2.00 ms at a time, until task producer woke it; queued for 1.00 ms while \
+               threads polled tasks scan for 900 us (longest poll 800 us).";
+    assert!(text.contains(why), "{text}");
     // Nothing is known of polls.
     let row = TaskReport {
         name: "job".to_owned(),

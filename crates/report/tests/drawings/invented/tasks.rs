@@ -1,7 +1,7 @@
 //! Invented tasks.
 
 use undertick_document::{
-    IntervalReport, TaskLife, TaskReport, TaskState, TaskTimes, TaskWaker, Tasks,
+    IntervalReport, TaskLife, TaskPolled, TaskReport, TaskState, TaskTimes, TaskWaker, Tasks,
 };
 
 fn times(total_ns: f64, n: u64) -> TaskTimes {
@@ -59,6 +59,17 @@ pub(super) fn tasks(intervals: &[IntervalReport]) -> Option<Tasks> {
                     idle_ns: Some(4e6),
                     queued_ns: Some(3e6),
                     longest_queue_ns: Some(2.9e6),
+                    queued_behind: vec![TaskPolled {
+                        task: "<b>scan".to_owned(),
+                        polled_ns: 2.8e6,
+                        longest_ns: 2.5e6,
+                    }],
+                    longest_idle_ns: Some(3e6),
+                    woken_by: Some(TaskWaker {
+                        task: None,
+                        thread: Some("<i>timer".to_owned()),
+                        wakes: 1,
+                    }),
                     polls: 4,
                     state: TaskState::Done,
                 }],
