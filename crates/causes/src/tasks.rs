@@ -67,6 +67,8 @@ enum Meaning {
 #[derive(Clone, Debug, Default)]
 struct TaskNames {
     names: Vec<String>,
+    /// Whether polls of tasks of each name would have been recorded.
+    has_polls: Vec<bool>,
     left_out: u64,
     /// By process; `None` holds for all processes.
     events: BTreeMap<Option<i32>, Vec<(u16, Meaning)>>,
@@ -89,10 +91,12 @@ impl TaskNames {
                 None => {
                     let place = this.names.len() as u16;
                     this.names.push(task.to_owned());
+                    this.has_polls.push(false);
                     places.insert(task, place);
                     place
                 }
             };
+            this.has_polls[usize::from(place)] |= event == TaskEvent::Polled;
             let events = this.events.entry(name.pid).or_default();
             events.push((name.event, Meaning::Task(place, event)));
         }

@@ -37,8 +37,7 @@ pub struct TaskReport {
     pub begun_before: u64,
     /// Those of which another task has taken the number, so the record of their end is missing.
     pub end_unknown: u64,
-    /// Polls: times that a thread worked on one of them. 0 where only begin and end are recorded; then
-    /// busy, idle and queued time are not known.
+    /// Polls: times that a thread worked on one of them.
     pub polls: u64,
     /// Polls by another thread than the poll before.
     pub moved: u64,
@@ -48,7 +47,7 @@ pub struct TaskReport {
     pub unwoken_polls: u64,
     /// From creation to end.
     pub lifetime: TaskTimes,
-    /// Being polled; `null` without polls, as the next two.
+    /// Being polled; `null` where programs record no polls, as the next two.
     pub busy: Option<TaskTimes>,
     /// Neither being polled nor woken: waiting.
     pub idle: Option<TaskTimes>,
@@ -102,7 +101,7 @@ pub struct TaskLife {
     pub start_ns: f64,
     /// From creation to end, ns.
     pub lifetime_ns: f64,
-    /// Being polled, ns; `null` without polls, as the next three.
+    /// Being polled, ns; `null` where programs record no polls, as the next three.
     pub busy_ns: Option<f64>,
     /// Waiting, ns.
     pub idle_ns: Option<f64>,
@@ -114,7 +113,7 @@ pub struct TaskLife {
     /// 16 names with the longest total lifetime.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queued_behind: Vec<TaskPolled>,
-    /// Longest time for which it was idle, ns; `null` without polls.
+    /// Longest time for which it was idle, ns; `null` where programs record no polls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_idle_ns: Option<f64>,
     /// What woke it then; absent where no wake is recorded.

@@ -318,7 +318,7 @@ impl Totals {
 
     fn row(self, name: u16, describe: &Describe<'_>) -> TaskReport {
         let ns = describe.ns_per_tick;
-        let has_polls = self.polls > 0;
+        let has_polls = (describe.names.has_polls.get(usize::from(name))).is_some_and(|has| *has);
         let known = |times: &Times| has_polls.then(|| times.document(ns));
         TaskReport {
             name: describe.task(name),

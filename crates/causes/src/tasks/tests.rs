@@ -242,9 +242,20 @@ fn a_queued_task_waits_behind_polls() {
 
 #[test]
 fn tasks_without_polls_are_spans_between_threads() {
+    let mut manifest = manifest_of_two();
+    // Polls of requests have no event.
+    manifest
+        .names
+        .retain(|name| i32::from(name.event) != POLLED);
     let begins = vec![note(10, NEW, 1), note(20, NEW, 2)];
     let ends = vec![note(15, DONE, 1), note(50, DONE, 2)];
-    let rows = reported(&manifest_of_two(), &[(1, begins), (1, ends)], 100);
+    let rings = [(1, begins), (1, ends)];
+    // Those that are not polled although they could have been were queued.
+    assert_eq!(
+        times(&reported(&manifest_of_two(), &rings, 100)[0]),
+        [0.0, 0.0, 35.0, 35.0]
+    );
+    let rows = reported(&manifest, &rings, 100);
     let row = &rows[0];
     assert_eq!(row.lifetime.total_ns, 35.0);
     assert_eq!((row.lifetime.n, row.lifetime.max_ns), (2, Some(30.0)));
