@@ -8,7 +8,7 @@ mod platforms;
 mod programs;
 
 pub use aarch64::AARCH64;
-pub use languages::{go_alone, node_alone};
+pub use languages::{go_alone, java_alone, node_alone};
 
 use std::time::Instant;
 

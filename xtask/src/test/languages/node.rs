@@ -4,12 +4,13 @@ use std::process::Command;
 
 use super::{Count, ended};
 use crate::page;
-use crate::run::{command, exists, root, run, run_lines};
+use crate::run::{command, exists, output, root, run, run_lines};
 
 pub(super) fn all(count: &mut Count) {
     if let Some(why) = missing() {
         return count.skip(&format!("{why}: the package for Node.js is not tested"));
     }
+    count.step(same_version());
     let built = run(inside(&["node", "build.js"]));
     let is_built = built.is_ok();
     count.step(built);
@@ -42,6 +43,15 @@ fn missing() -> Option<&'static str> {
         return Some("no headers of Node.js here (node_api.h)");
     }
     (!exists(&["cc", "--version"])).then_some("no C compiler here")
+}
+
+/// The package is released with the workspace.
+fn same_version() -> Result<(), String> {
+    let version = output(inside(&["node", "-p", "require('./package.json').version"]))?;
+    let (theirs, ours) = (version.trim(), env!("CARGO_PKG_VERSION"));
+    (theirs == ours).then_some(()).ok_or_else(|| {
+        format!("node/package.json: its version is {theirs}, that of the workspace {ours}")
+    })
 }
 
 /// A command in the package's directory, with the program `undertick` for its tests.
