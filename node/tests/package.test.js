@@ -36,6 +36,13 @@ test('the packed package is installed elsewhere, and records', (t) => {
   if (recording) assert.deepStrictEqual(counts(recording.rows), { 'begin installed': 1, 'end installed': 1 });
 });
 
+test('modules import the calls by name', () => {
+  const script = `import { Name, begin, bridgePerformance, enabled, error, event, name, span, task, threadName } from ${JSON.stringify(path.join(PACKAGE, 'index.js'))};
+    console.log([Name, begin, bridgePerformance, enabled, event, name, span, task, threadName].every((one) => typeof one === 'function'), error);`;
+  const said = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+  assert.match(said.stdout, /^true (null|Error)/, said.stderr);
+});
+
 test('a failed build says how to mend it', (t) => {
   if (process.platform !== 'linux') return skip(t, 'no recorder for this platform');
   const said = spawnSync(process.execPath, [path.join(PACKAGE, 'build.js')], { encoding: 'utf8', env: { ...process.env, CC: 'no-such-compiler' } });
