@@ -8,9 +8,11 @@ jdk=${JAVA_HOME:-$(dirname -- "$(dirname -- "$(readlink -f -- "$(command -v java
 
 "$here/build.sh" "$out" >/dev/null
 mkdir -p "$out/bench"
-"${CC:-cc}" -O2 -fPIC -shared -I"$here/../include" -I"$jdk/include" -I"$jdk/include/linux" "$here/bench/floor.c" -o "$out/libfloor.so"
+"${CC:-cc}" -O2 -fPIC -shared -I"$here/../include" -I"$jdk/include" -I"$jdk/include/linux" \
+    "$here/bench/floor.c" -o "$out/libfloor.so"
 "$jdk/bin/javac" --release 17 -cp "$out/undertick.jar" -d "$out/bench" "$here/bench/dev/undertick/Bench.java"
-set -- "$jdk/bin/java" -XX:+IgnoreUnrecognizedVMOptions --enable-native-access=ALL-UNNAMED -cp "$out/undertick.jar:$out/bench" dev.undertick.Bench "$out/libfloor.so"
+set -- "$jdk/bin/java" -XX:+IgnoreUnrecognizedVMOptions --enable-native-access=ALL-UNNAMED \
+    -cp "$out/undertick.jar:$out/bench" dev.undertick.Bench "$out/libfloor.so"
 "$@"
 if [ ! -x "$undertick" ]; then
     echo "skipped: no $undertick: cargo build --release -p undertick-cli"

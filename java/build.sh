@@ -32,8 +32,8 @@ mkdir -p "$classes/META-INF" "$classes/dev/undertick/linux-$processor"
 "$jdk/bin/javac" --release 17 -d "$classes" "$here"/src/dev/undertick/*.java
 library=$out/libundertick_java.so
 # It stays loaded, since compiled Java code reads its memory.
-"$compiler" -std=gnu11 -O2 -fPIC -shared -Wl,-z,nodelete -Wall -Wextra -I"$here/../include" -I"$jdk/include" -I"$jdk/include/linux" \
-    "$here/native/undertick_java.c" -o "$library"
+"$compiler" -std=gnu11 -O2 -fPIC -shared -Wl,-z,nodelete -Wall -Wextra \
+    -I"$here/../include" -I"$jdk/include" -I"$jdk/include/linux" "$here/native/undertick_java.c" -o "$library"
 cp "$library" "$classes/dev/undertick/linux-$processor/"
 cp "$here/../LICENSE-MIT" "$here/../LICENSE-APACHE" "$classes/META-INF/"
 printf 'Automatic-Module-Name: dev.undertick\n' >"$out/manifest"

@@ -9,6 +9,7 @@ jdk=${JAVA_HOME:-$(dirname -- "$(dirname -- "$(readlink -f -- "$(command -v java
 
 rm -rf "$out/tests"
 mkdir -p "$out/tests"
-"$jdk/bin/javac" --release 17 -Xlint:all,-options,-try -Werror -d "$out/tests" "$here"/src/dev/undertick/*.java "$here"/tests/dev/undertick/*.java
+"$jdk/bin/javac" --release 17 -Xlint:all,-options,-try -Werror -d "$out/tests" \
+    "$here"/src/dev/undertick/*.java "$here"/tests/dev/undertick/*.java
 # The jar comes first: its classes are those that are tested.
 exec "$jdk/bin/java" -Dundertick="$undertick" -cp "$out/undertick.jar:$out/tests" dev.undertick.Tests "$@"

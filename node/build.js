@@ -53,7 +53,9 @@ function compile(source, addon) {
   // Renamed when it is whole: another process may be loading it.
   const unfinished = `${addon}.${process.pid}`;
   try {
-    execFileSync(words[0], [...words.slice(1), ...options, ...includes, source, '-o', unfinished], { stdio: 'inherit' });
+    execFileSync(words[0], [...words.slice(1), ...options, ...includes, source, '-o', unfinished], {
+      stdio: 'inherit',
+    });
     fs.renameSync(unfinished, addon);
   } catch (error) {
     fs.rmSync(unfinished, { force: true });

@@ -4,7 +4,9 @@
 
 #include "undertick.h"
 
-JNIEXPORT void JNICALL Java_dev_undertick_Bench_empty(JNIEnv *env, jclass self, jint number) { (void)env, (void)self, (void)number; }
+JNIEXPORT void JNICALL Java_dev_undertick_Bench_empty(JNIEnv *env, jclass self, jint number) {
+    (void)env, (void)self, (void)number;
+}
 
 JNIEXPORT void JNICALL Java_dev_undertick_Bench_floors(JNIEnv *env, jclass self, jint n) {
     static uint64_t records[4096];

@@ -25,7 +25,9 @@ __attribute__((constructor)) static void start_numbers(void) {
 
 /* Tasks may have no polls, and then are spans that may end elsewhere: their readings wait, as those of spans do
  * (docs/format.md, section 14). */
-static void task_event(jint event, jint task) { ut_record_(UT_KIND_INSTANT_, (uint16_t)event, (uint32_t)task, UT_WAITING_READ_); }
+static void task_event(jint event, jint task) {
+    ut_record_(UT_KIND_INSTANT_, (uint16_t)event, (uint32_t)task, UT_WAITING_READ_);
+}
 
 CALL(void, begin)(JNIEnv *env, jclass self, jint event) {
     (void)env, (void)self;

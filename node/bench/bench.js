@@ -26,12 +26,48 @@ async function waits() {
 /** Each measured thing: its name, how many there are in a block, and the block. */
 const BLOCKS = [
   ['floor: two waiting readings, two stores (C)', CALLS, () => floors(CALLS)],
-  ['empty call of an addon', CALLS, () => { for (let i = 0; i < CALLS; i++) empty(); }],
-  ['span: name.begin(), name.end()', CALLS, () => { for (let i = 0; i < CALLS; i++) parse.begin().end(); }],
-  ['span by text: ut.begin(text).end()', CALLS, () => { for (let i = 0; i < CALLS; i++) ut.begin('parse').end(); }],
-  ['span around a function: name.span(f)', CALLS, () => { for (let i = 0; i < CALLS; i++) parse.span(empty); }],
-  ['event: name.event(7)', CALLS, () => { for (let i = 0; i < CALLS; i++) parse.event(7); }],
-  ['task without polls, with its promise', AWAITS, async () => { for (let i = 0; i < AWAITS; i++) await parse.task(() => 0, { polls: false }); }],
+  [
+    'empty call of an addon',
+    CALLS,
+    () => {
+      for (let i = 0; i < CALLS; i++) empty();
+    },
+  ],
+  [
+    'span: name.begin(), name.end()',
+    CALLS,
+    () => {
+      for (let i = 0; i < CALLS; i++) parse.begin().end();
+    },
+  ],
+  [
+    'span by text: ut.begin(text).end()',
+    CALLS,
+    () => {
+      for (let i = 0; i < CALLS; i++) ut.begin('parse').end();
+    },
+  ],
+  [
+    'span around a function: name.span(f)',
+    CALLS,
+    () => {
+      for (let i = 0; i < CALLS; i++) parse.span(empty);
+    },
+  ],
+  [
+    'event: name.event(7)',
+    CALLS,
+    () => {
+      for (let i = 0; i < CALLS; i++) parse.event(7);
+    },
+  ],
+  [
+    'task without polls, with its promise',
+    AWAITS,
+    async () => {
+      for (let i = 0; i < AWAITS; i++) await parse.task(() => 0, { polls: false });
+    },
+  ],
   ['await, no task before', AWAITS, waits],
 ];
 
@@ -76,13 +112,31 @@ async function main() {
   if (ut.enabled()) {
     const ratios = times[2].map((time, round) => time / times[0][round]);
     console.log(`${'span in floors'.padEnd(46)}${shown(ratios, 2)}`);
-    console.log(`${'span beside an empty call'.padEnd(46)}${shown(times[2].map((time, round) => time - times[1][round]), 1)}  target ${TARGET_NS}`);
+    console.log(
+      `${'span beside an empty call'.padEnd(46)}${shown(
+        times[2].map((time, round) => time - times[1][round]),
+        1,
+      )}  target ${TARGET_NS}`,
+    );
     return;
   }
   const target = process.env.CARGO_TARGET_DIR || path.join(__dirname, '../../target');
   const undertick = process.env.UNDERTICK_BINARY || path.join(target, 'release/undertick');
   const trace = path.join(require('node:os').tmpdir(), `undertick-bench-${process.pid}.ut`);
-  const words = ['record', '-q', '--no-calibration', '--kernel', 'off', '--overflow', 'overwrite', '-o', trace, '--', process.execPath, __filename];
+  const words = [
+    'record',
+    '-q',
+    '--no-calibration',
+    '--kernel',
+    'off',
+    '--overflow',
+    'overwrite',
+    '-o',
+    trace,
+    '--',
+    process.execPath,
+    __filename,
+  ];
   const said = spawnSync(undertick, words, { stdio: 'inherit' });
   require('node:fs').rmSync(trace, { recursive: true, force: true });
   if (said.error) console.log(`skipped: no ${undertick}: cargo build --release -p undertick-cli`);

@@ -16,7 +16,9 @@ const encoder = new TextEncoder();
 /** A name as the trace will have it. */
 function shortened(name) {
   if (typeof name !== 'string' || name === '') {
-    throw new TypeError(`a name must be a text of at least one character, not ${typeof name === 'string' ? "''" : typeof name}`);
+    throw new TypeError(
+      `a name must be a text of at least one character, not ${typeof name === 'string' ? "''" : typeof name}`,
+    );
   }
   const bytes = new Uint8Array(NAME_BYTES);
   const { read } = encoder.encodeInto(name, bytes);
@@ -24,7 +26,9 @@ function shortened(name) {
 }
 
 function badPayload(payload) {
-  return new RangeError(`a payload must be an integer of 0 to 2^53 - 1, or a BigInt below 2^64, not ${String(payload)}`);
+  return new RangeError(
+    `a payload must be an integer of 0 to 2^53 - 1, or a BigInt below 2^64, not ${String(payload)}`,
+  );
 }
 
 /** A name of spans, events and tasks: all calls without a look-up of the name. */
@@ -88,7 +92,11 @@ class Name {
 }
 
 if (Symbol.dispose) {
-  Object.defineProperty(Name.prototype, Symbol.dispose, { value: Name.prototype.end, writable: true, configurable: true });
+  Object.defineProperty(Name.prototype, Symbol.dispose, {
+    value: Name.prototype.end,
+    writable: true,
+    configurable: true,
+  });
 }
 
 const names = new Map();

@@ -31,15 +31,21 @@ function wrapped(method, record) {
 
 /** Observed entries have the name of their type, because others, such as addresses, are without number. */
 function observedName(entry) {
-  return entry.entryType === 'function' ? `function ${entry.name || '(anonymous)'} observed` : `${entry.entryType} observed`;
+  return entry.entryType === 'function'
+    ? `function ${entry.name || '(anonymous)'} observed`
+    : `${entry.entryType} observed`;
 }
 
 function bridgePerformance(options = {}) {
   const entryTypes = options.entryTypes ?? [];
-  const unknown = entryTypes.find((type) => !PerformanceObserver.supportedEntryTypes.includes(type) || type === 'mark' || type === 'measure');
+  const unknown = entryTypes.find(
+    (type) => !PerformanceObserver.supportedEntryTypes.includes(type) || type === 'mark' || type === 'measure',
+  );
   if (unknown !== undefined) {
     const known = PerformanceObserver.supportedEntryTypes.filter((type) => type !== 'mark' && type !== 'measure');
-    throw new TypeError(`entryTypes: ${String(unknown)} is not one of ${known.join(', ')} (marks and measures always are recorded)`);
+    throw new TypeError(
+      `entryTypes: ${String(unknown)} is not one of ${known.join(', ')} (marks and measures always are recorded)`,
+    );
   }
   undo?.();
   const undone = [

@@ -73,7 +73,9 @@ static napi_value wide_event(napi_env env, napi_callback_info info) {
 
 /* Tasks may have no polls, and then are spans that may end elsewhere: their readings wait, as those of spans do
  * (docs/format.md, section 14). */
-static void task_event(uint32_t event, uint32_t task) { ut_record_(UT_KIND_INSTANT_, (uint16_t)event, task, UT_WAITING_READ_); }
+static void task_event(uint32_t event, uint32_t task) {
+    ut_record_(UT_KIND_INSTANT_, (uint16_t)event, task, UT_WAITING_READ_);
+}
 
 /* newTask(number of the name's `new`): the task's number. */
 static napi_value new_task(napi_env env, napi_callback_info info) {
@@ -124,7 +126,8 @@ static napi_value thread_name(napi_env env, napi_callback_info info) {
  * mapping stays as long as the process. */
 static napi_status word_that_says_on(napi_env env, napi_value *array) {
     napi_value buffer;
-    const napi_status status = napi_create_external_arraybuffer(env, (void *)(uintptr_t)ut_process.on, sizeof *ut_process.on, NULL, NULL, &buffer);
+    void *const word = (void *)(uintptr_t)ut_process.on;
+    const napi_status status = napi_create_external_arraybuffer(env, word, sizeof *ut_process.on, NULL, NULL, &buffer);
     return status != napi_ok ? status : napi_create_typedarray(env, napi_uint32_array, 1, buffer, 0, array);
 }
 
@@ -145,7 +148,8 @@ NAPI_MODULE_INIT() {
             return NULL;
     }
     if (word_that_says_on(env, &value) != napi_ok || napi_set_named_property(env, exports, "on", value) != napi_ok) {
-        napi_throw_error(env, NULL, "undertick: this Node.js cannot show memory of an addon to JavaScript (napi_create_external_arraybuffer)");
+        napi_throw_error(env, NULL,
+                         "undertick: this Node.js cannot show memory of an addon to JavaScript (napi_create_external_arraybuffer)");
         return NULL;
     }
     return exports;

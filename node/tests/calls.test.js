@@ -6,10 +6,12 @@ const test = require('node:test');
 
 const calls = [];
 const on = new Uint32Array(1);
-const recorded = (name, result) => (...words) => {
-  calls.push([name, ...words]);
-  return result?.(...words);
-};
+const recorded =
+  (name, result) =>
+  (...words) => {
+    calls.push([name, ...words]);
+    return result?.(...words);
+  };
 const native = {
   on,
   begin: recorded('begin'),
@@ -31,7 +33,10 @@ const parse = ut.name('parse');
 async function all() {
   ut.begin('parse').end();
   parse.begin().end();
-  assert.strictEqual(ut.span('parse', () => 5), 5);
+  assert.strictEqual(
+    ut.span('parse', () => 5),
+    5,
+  );
   parse.event();
   ut.event('parse', 7);
   ut.event('parse', 2 ** 40);
@@ -47,9 +52,21 @@ test('without a recorder the addon is not called', async () => {
 test('with a recorder each call is one of the addon', async () => {
   on[0] = 1;
   await all();
-  const span = [['begin', 1], ['end', 1]];
-  const events = [['event', 1, 0], ['event', 1, 7], ['wideEvent', 1, 2n ** 40n]];
-  const task = [['newTask', 2], ['beginPoll', 3, 9, 1], ['end', 1], ['taskDone', 4, 9]];
+  const span = [
+    ['begin', 1],
+    ['end', 1],
+  ];
+  const events = [
+    ['event', 1, 0],
+    ['event', 1, 7],
+    ['wideEvent', 1, 2n ** 40n],
+  ];
+  const task = [
+    ['newTask', 2],
+    ['beginPoll', 3, 9, 1],
+    ['end', 1],
+    ['taskDone', 4, 9],
+  ];
   assert.deepStrictEqual(calls.splice(0), [...span, ...span, ...span, ...events, ...task]);
 });
 
@@ -58,7 +75,10 @@ test('a span that began without a recorder has no end, and the reverse', () => {
   parse.span(() => (on[0] = 1));
   assert.deepStrictEqual(calls.splice(0), []);
   parse.span(() => (on[0] = 0));
-  assert.deepStrictEqual(calls.splice(0), [['begin', 1], ['end', 1]]);
+  assert.deepStrictEqual(calls.splice(0), [
+    ['begin', 1],
+    ['end', 1],
+  ]);
 });
 
 test('a task that began with a recorder ends without one, and is not polled', async () => {
@@ -69,7 +89,10 @@ test('a task that began with a recorder ends without one, and is not polled', as
     await null;
   });
   await task;
-  const poll = [['beginPoll', 3, 9, 1], ['end', 1]];
+  const poll = [
+    ['beginPoll', 3, 9, 1],
+    ['end', 1],
+  ];
   assert.deepStrictEqual(calls.splice(0), [['newTask', 2], ...poll, ...poll, ['taskDone', 4, 9]]);
   on[0] = 1;
   await ut.task('parse', () => null);

@@ -23,11 +23,20 @@ test('the packed package is installed elsewhere, and records', (t) => {
   fs.rmSync(path.join(directory, 'repository/node/build'), { recursive: true, force: true });
   const [{ filename, files }] = JSON.parse(npm('pack', './repository/node', '--json'));
   const names = files.map((file) => file.path);
-  for (const name of ['index.js', 'index.d.ts', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'include/undertick.h', 'src/addon.c']) {
+  for (const name of [
+    'index.js',
+    'index.d.ts',
+    'README.md',
+    'LICENSE-MIT',
+    'LICENSE-APACHE',
+    'include/undertick.h',
+    'src/addon.c',
+  ]) {
     assert.ok(names.includes(name), `${name} is not in the package`);
   }
   assert.ok(!names.some((name) => /^(tests|bench|build)\//.test(name)), names.join(' '));
-  for (const name of ['include', 'LICENSE-MIT']) assert.ok(!fs.existsSync(path.join(directory, 'repository/node', name)));
+  for (const name of ['include', 'LICENSE-MIT'])
+    assert.ok(!fs.existsSync(path.join(directory, 'repository/node', name)));
   fs.writeFileSync(path.join(directory, 'package.json'), '{"private":true}');
   npm('install', '--offline', '--no-audit', '--no-fund', `./${filename}`);
   const script = path.join(directory, 'program.js');
@@ -45,7 +54,10 @@ test('modules import the calls by name', () => {
 
 test('a failed build says how to mend it', (t) => {
   if (process.platform !== 'linux') return skip(t, 'no recorder for this platform');
-  const said = spawnSync(process.execPath, [path.join(PACKAGE, 'build.js')], { encoding: 'utf8', env: { ...process.env, CC: 'no-such-compiler' } });
+  const said = spawnSync(process.execPath, [path.join(PACKAGE, 'build.js')], {
+    encoding: 'utf8',
+    env: { ...process.env, CC: 'no-such-compiler' },
+  });
   assert.strictEqual(said.status, 1);
   assert.match(said.stderr, /no C compiler no-such-compiler: install one/);
 });
@@ -73,11 +85,17 @@ test('the types fit', (t) => {
     const options = ['--noEmit', '--strict', '--target', 'es2022', '--module', 'nodenext', '--types', '', 'use.ts'];
     return spawnSync(compiler, options, { cwd: directory, encoding: 'utf8' });
   };
-  const good = check(`const a: number = ut.span('a', () => 1); const b: Promise<string> = ut.task('b', async () => 'b', { polls: false });
+  const good =
+    check(`const a: number = ut.span('a', () => 1); const b: Promise<string> = ut.task('b', async () => 'b', { polls: false });
     ut.name('c').begin().end(); ut.event('d', 1n); ut.bridgePerformance({ entryTypes: ['gc'] })(); const e: Error | null = ut.error;
     { using span = ut.begin('e'); void span; } ut.threadName('f'); void [a, b, e, ut.enabled()];`);
   assert.strictEqual(good.status, 0, good.stdout);
-  for (const bad of ["ut.event('a', 'b');", 'ut.span(1, () => 1);', "const a: string = ut.span('a', () => 1);", "new ut.Name('a');"]) {
+  for (const bad of [
+    "ut.event('a', 'b');",
+    'ut.span(1, () => 1);',
+    "const a: string = ut.span('a', () => 1);",
+    "new ut.Name('a');",
+  ]) {
     assert.notStrictEqual(check(bad).status, 0, bad);
   }
 });

@@ -41,7 +41,9 @@ function scratch(t) {
 
 /** The cells of a line of CSV. */
 function cells(line) {
-  return [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
+  return [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+    ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain,
+  );
 }
 
 /** The events of the program in a trace, ring by ring: { ring, pid, mode, kind, name, payload, ticks }. */
@@ -67,7 +69,10 @@ function record(t, words, { options = [], isWhole = true, script = PROGRAMS, cwd
   if (program === null) return null;
   const trace = path.join(scratch(t), 't.ut');
   const start = ['record', '-q', '--no-calibration', '--kernel', 'off', '-o', trace, ...options, '--'];
-  const said = spawnSync(program, [...start, process.execPath, script, ...words.map(String)], { encoding: 'utf8', cwd });
+  const said = spawnSync(program, [...start, process.execPath, script, ...words.map(String)], {
+    encoding: 'utf8',
+    cwd,
+  });
   const recording = { ...read(program, trace), said };
   if (isWhole) {
     assert.strictEqual(recording.manifest.exit?.status, 0, said.stdout + said.stderr);

@@ -17,7 +17,10 @@ function isNested(rows, n) {
     Array.from({ length: n }, () => PASS).flat(),
   );
   const payloads = rows.filter(({ kind }) => kind === 'instant').map(({ payload }) => payload);
-  assert.deepStrictEqual(payloads, Array.from({ length: n }, (_, i) => BigInt(i)));
+  assert.deepStrictEqual(
+    payloads,
+    Array.from({ length: n }, (_, i) => BigInt(i)),
+  );
 }
 
 test('nested spans are recorded exactly', (t) => {
@@ -28,13 +31,22 @@ test('nested spans are recorded exactly', (t) => {
 test('the rings say that their spans wait', (t) => {
   const recording = record(t, ['nested', 1]);
   if (!recording) return;
-  assert.deepStrictEqual(recording.manifest.rings.map((ring) => ring.spans_wait), [true]);
+  assert.deepStrictEqual(
+    recording.manifest.rings.map((ring) => ring.spans_wait),
+    [true],
+  );
 });
 
 test('a span ends when its function throws', (t) => {
   const recording = record(t, ['thrown', 100]);
   if (!recording) return;
-  const expected = { 'begin outer': 100, 'begin thrown': 100, 'end thrown': 100, 'end outer': 100, 'instant caught': 1 };
+  const expected = {
+    'begin outer': 100,
+    'begin thrown': 100,
+    'end thrown': 100,
+    'end outer': 100,
+    'instant caught': 1,
+  };
   assert.deepStrictEqual(counts(recording.rows), expected);
   assert.strictEqual(recording.rows.at(-1).payload, 100n);
 });
@@ -42,7 +54,9 @@ test('a span ends when its function throws', (t) => {
 test('payloads of up to 64 bits are kept, others are refused', (t) => {
   const recording = record(t, ['payloads']);
   if (!recording) return;
-  const payloads = recording.rows.filter(({ name }) => name === 'payload').map(({ payload }) => BigInt.asUintN(64, payload));
+  const payloads = recording.rows
+    .filter(({ name }) => name === 'payload')
+    .map(({ payload }) => BigInt.asUintN(64, payload));
   assert.deepStrictEqual(payloads, [0n, 1n, 4294967295n, 4294967296n, 9007199254740991n, 18446744073709551615n, 5n]);
   assert.deepStrictEqual(counts(recording.rows), { 'instant payload': 7, 'instant refused': 10 });
 });
@@ -80,7 +94,11 @@ for (const program of ['workers', 'unloaded']) {
     const rings = new Set(rows.map(({ ring }) => ring));
     const all = program === 'workers' ? 3 : 6;
     assert.strictEqual(rings.size, all);
-    for (const ring of rings) isNested(rows.filter((row) => row.ring === ring), 2000);
+    for (const ring of rings)
+      isNested(
+        rows.filter((row) => row.ring === ring),
+        2000,
+      );
     const names = manifest.threads.map(({ name }) => name).filter((name) => /^worker \d+$/.test(name));
     assert.strictEqual(new Set(names).size, all);
   });
@@ -89,7 +107,10 @@ for (const program of ['workers', 'unloaded']) {
 test('without a recorder the calls do their work', () => {
   const environment = { ...process.env, UNDERTICK_SESSION: undefined };
   for (const attach of ['1', '0']) {
-    const said = spawnSync(process.execPath, [PROGRAMS, 'state'], { encoding: 'utf8', env: { ...environment, UNDERTICK_ATTACH: attach } });
+    const said = spawnSync(process.execPath, [PROGRAMS, 'state'], {
+      encoding: 'utf8',
+      env: { ...environment, UNDERTICK_ATTACH: attach },
+    });
     assert.strictEqual(said.stderr, '');
     assert.deepStrictEqual(JSON.parse(said.stdout), [false, null, 7]);
   }
@@ -115,7 +136,19 @@ test('a recorder attaches to a running program, and leaves it', async (t) => {
   const directory = scratch(t);
   for (const round of [1, 2]) {
     const trace = path.join(directory, `${round}.ut`);
-    const words = ['record', '-q', '--no-calibration', '--kernel', 'off', '--pid', running.pid, '--for', '300ms', '-o', trace];
+    const words = [
+      'record',
+      '-q',
+      '--no-calibration',
+      '--kernel',
+      'off',
+      '--pid',
+      running.pid,
+      '--for',
+      '1s',
+      '-o',
+      trace,
+    ];
     const said = spawnSync(program, words.map(String), { encoding: 'utf8' });
     assert.strictEqual(said.status, 0, said.stderr);
     const found = counts(read(program, trace).rows);

@@ -14,7 +14,11 @@ const sequence = (rows) => rows.map(({ kind, name }) => `${kind} ${name}`);
 test('a task of n awaits has n + 1 polls', (t) => {
   const recording = record(t, ['polls', 5]);
   if (!recording) return;
-  const expected = ['instant request task new', ...Array.from({ length: 6 }, () => poll('request')).flat(), 'instant request task done'];
+  const expected = [
+    'instant request task new',
+    ...Array.from({ length: 6 }, () => poll('request')).flat(),
+    'instant request task done',
+  ];
   assert.deepStrictEqual(sequence(recording.rows), expected);
   const numbers = new Set(recording.rows.filter(({ kind }) => kind === 'instant').map(({ payload }) => payload));
   assert.strictEqual(numbers.size, 1);
@@ -62,7 +66,9 @@ test('100,000 tasks at the same time are kept apart', (t) => {
 test('a report has the lives and polls of tasks', (t) => {
   const recording = record(t, ['tasks', 300]);
   if (!recording) return;
-  const document = JSON.parse(execFileSync(recording.program, ['report', recording.trace, '--json'], { encoding: 'utf8' }));
+  const document = JSON.parse(
+    execFileSync(recording.program, ['report', recording.trace, '--json'], { encoding: 'utf8' }),
+  );
   assert.strictEqual(document.tasks.rows.length, 1);
   const { name, tasks, done, polls } = document.tasks.rows[0];
   assert.deepStrictEqual({ name, tasks, done, polls }, { name: 'request', tasks: 300, done: 300, polls: 600 });
@@ -87,16 +93,31 @@ test('callbacks in the context of a task are its polls, and nest', (t) => {
   // Since Node.js 24 a callback that is called in the middle of another one belongs to the latter.
   const isOwn = Number(process.versions.node.split('.')[0]) < 24;
   const event = (name) => [`instant ${name}`];
-  const first = (name) => (isOwn ? ['instant first task polled', 'begin first', ...event(name), 'end first'] : event(name));
+  const first = (name) =>
+    isOwn ? ['instant first task polled', 'begin first', ...event(name), 'end first'] : event(name);
   const expected = [
     'instant first task new',
     // In a poll of the same task a callback is no poll.
-    'instant first task polled', 'begin first', 'instant in first', 'end first',
-    'instant first task polled', 'begin first',
-    'instant second task new', 'instant second task polled', 'begin second', 'instant in first', 'end second',
+    'instant first task polled',
+    'begin first',
+    'instant in first',
     'end first',
-    'instant second task polled', 'begin second', ...first('in first, alone'), 'end second',
-    'instant first task polled', 'begin first', 'instant second task done', 'end first',
+    'instant first task polled',
+    'begin first',
+    'instant second task new',
+    'instant second task polled',
+    'begin second',
+    'instant in first',
+    'end second',
+    'end first',
+    'instant second task polled',
+    'begin second',
+    ...first('in first, alone'),
+    'end second',
+    'instant first task polled',
+    'begin first',
+    'instant second task done',
+    'end first',
     ...poll('first'),
     'instant first task done',
     'instant after first',

@@ -214,7 +214,7 @@ final class Tests {
             for (int round = 0; round < 2; round++) {
                 Path trace = scratch.path.resolve(round + ".ut");
                 String said = Recording.run(List.of(undertick.toString(), "record", "-q", "--no-calibration", "--kernel",
-                        "off", "--pid", Long.toString(running.pid()), "--for", "300ms", "-o", trace.toString()));
+                        "off", "--pid", Long.toString(running.pid()), "--for", "1s", "-o", trace.toString()));
                 holds(Files.exists(trace), said);
                 Map<String, Integer> counts = Recording.read(said, trace).counts();
                 int spans = counts.getOrDefault("begin span", 0);
