@@ -32,6 +32,8 @@ usage: cargo xtask COMMAND
   exchange          the part of test --all that has other tools' traces and readers
   book              the part of test that holds README and book to what they say
   go                the part of test --all that tests the Go package
+  java              the part of test --all that tests the package for Java
+  node              the part of test --all that tests the package for Node.js
   packages          the part of test --all that makes what users install, and uses it
   release [--draft] [--twice]  checks the last commit and makes the files of a release, in target/packages/release;
                     --draft: without the checks; --twice: the static program twice, which must be equal
@@ -95,6 +97,8 @@ fn main() -> ExitCode {
         ["card"] => test::card_alone(false),
         ["card", "--long"] => test::card_alone(true),
         ["go"] => test::go_alone(),
+        ["java"] => test::java_alone(),
+        ["node"] => test::node_alone(),
         ["first-steps"] => book::first_steps(),
         ["fuzz"] => fuzz::all(fuzz::SECONDS),
         ["fuzz", "directories"] => fuzz::directories(fuzz::SECONDS),

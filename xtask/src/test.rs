@@ -1,14 +1,14 @@
 //! The tests, in two tiers: what a change is tested with, and all that CI runs.
 
 mod aarch64;
-mod go;
 mod headers;
 mod install;
+mod languages;
 mod platforms;
 mod programs;
 
 pub use aarch64::AARCH64;
-pub use go::go_alone;
+pub use languages::{go_alone, java_alone, node_alone};
 
 use std::time::Instant;
 
@@ -214,7 +214,7 @@ pub fn of(tier: Tier) -> Result<(), String> {
             platforms::all(count);
             programs::unedited(count);
             aarch64::all(count);
-            go::all(count);
+            languages::all(count);
         }));
     }
     programs.run(&mut count, tier, drawn, |count| {

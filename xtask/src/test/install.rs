@@ -12,7 +12,8 @@ pub(super) fn packages_and_tools() {
         ("c++", &["g++"]),
         ("clang", &["clang"]),
         ("chromium", &["chromium"]),
-        ("npm", &["nodejs", "npm"]),
+        ("npm", &["nodejs", "npm", "libnode-dev"]),
+        ("javac", &["default-jdk-headless"]),
         (
             AARCH64_CC,
             &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],

@@ -1,0 +1,17 @@
+//! The packages for languages that have no part in the workspace.
+
+mod go;
+mod java;
+mod node;
+
+pub use go::go_alone;
+pub use java::java_alone;
+pub use node::node_alone;
+
+use super::{Count, ended};
+
+pub(super) fn all(count: &mut Count) {
+    go::all(count);
+    node::all(count);
+    java::all(count);
+}
