@@ -9,7 +9,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::ffi;
@@ -34,31 +34,50 @@ struct Events {
 }
 
 impl Events {
-    /// The events of a name; requested once.
     fn named(name: &str) -> Self {
-        static KNOWN: Mutex<Option<HashMap<String, Events>>> = Mutex::new(None);
-        let mut known = KNOWN
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let known = known.get_or_insert_default();
-        if let Some(events) = known.get(name) {
-            return *events;
+        static KNOWN: Known<6> = Mutex::new(None);
+        let ends = [
+            "",
+            " task new",
+            " task polled",
+            " task woken",
+            " task done",
+            " task cancelled",
+        ];
+        let [poll, new, polled, woken, done, cancelled] = numbers(&KNOWN, name, ends);
+        Self {
+            poll,
+            new,
+            polled,
+            woken,
+            done,
+            cancelled,
         }
-        let number = |end: &str| undertick::number(&format!("{name}{end}"));
-        let events = Self {
-            poll: number(""),
-            new: number(" task new"),
-            polled: number(" task polled"),
-            woken: number(" task woken"),
-            done: number(" task done"),
-            cancelled: number(" task cancelled"),
-        };
-        // A number that was asked for without a session is that of other names.
-        if enabled() {
-            known.insert(name.to_owned(), events);
-        }
-        events
     }
+}
+
+/// Event numbers of names with each of some ends.
+type Known<const N: usize> = Mutex<Option<HashMap<String, [u16; N]>>>;
+
+/// Returns the numbers of a name with these ends; requests them once.
+fn numbers<const N: usize>(known: &Known<N>, name: &str, ends: [&str; N]) -> [u16; N] {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if let Some(numbers) = known.get(name) {
+        return *numbers;
+    }
+    let numbers = ends.map(|end| undertick::number(&format!("{name}{end}")));
+    // A number that was asked for without a session is that of other names.
+    if enabled() {
+        known.insert(name.to_owned(), numbers);
+    }
+    numbers
+}
+
+/// The events of tasks without polls: begin and end.
+fn scope_events(name: &str) -> [u16; 2] {
+    static KNOWN: Known<2> = Mutex::new(None);
+    numbers(&KNOWN, name, [" task new", " task done"])
 }
 
 /// Returns a number that no other task of this process has.
@@ -341,7 +360,8 @@ impl TaskScope {
                 let why = "this span has not ended; make another one: undertick.asyncio.span(name)";
                 return Err(PyRuntimeError::new_err(why));
             }
-            event(Events::named(&scope.name).new, number);
+            let [new, _] = scope_events(&scope.name);
+            event(new, number);
         }
         Ok(this)
     }
@@ -350,7 +370,8 @@ impl TaskScope {
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
         let number = self.number.swap(0, Ordering::Relaxed);
         if number != 0 {
-            event(Events::named(&self.name).done, number);
+            let [_, done] = scope_events(&self.name);
+            event(done, number);
         }
     }
 }
