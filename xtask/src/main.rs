@@ -33,6 +33,7 @@ usage: cargo xtask COMMAND
   book              the part of test that holds README and book to what they say
   go                the part of test --all that tests the Go package
   java              the part of test --all that tests the package for Java
+  together          the part of test --all that records five languages at once
   node              the part of test --all that tests the package for Node.js
   packages          the part of test --all that makes what users install, and uses it
   release [--draft] [--twice]  checks the last commit and makes the files of a release, in target/packages/release;
@@ -98,6 +99,7 @@ fn main() -> ExitCode {
         ["card", "--long"] => test::card_alone(true),
         ["go"] => test::go_alone(),
         ["java"] => test::java_alone(),
+        ["together"] => test::together_alone(),
         ["node"] => test::node_alone(),
         ["first-steps"] => book::first_steps(),
         ["fuzz"] => fuzz::all(fuzz::SECONDS),

@@ -8,7 +8,7 @@ mod platforms;
 mod programs;
 
 pub use aarch64::AARCH64;
-pub use languages::{go_alone, java_alone, node_alone};
+pub use languages::{go_alone, java_alone, node_alone, together_alone};
 
 use std::time::Instant;
 
@@ -193,6 +193,7 @@ pub fn of(tier: Tier) -> Result<(), String> {
     let mut beside = vec![counting(move |count| {
         if let Some(python) = wheel(count, tier, python.join().ok().flatten()) {
             package(count, &python, tier);
+            languages::together(count, &python, tier);
         }
         if tier.is_all() {
             steps(count, exchanges());
