@@ -115,7 +115,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reports::Report>()?;
     module.add_class::<streams::Batches>()?;
     module.add_class::<tasks::TaskCoroutine>()?;
-    module.add_class::<tasks::TaskScope>()?;
     module.add_class::<tasks::CallSoon>()?;
     module.add("Error", py.get_type::<Error>())?;
     module.add("InputError", py.get_type::<InputError>())?;

@@ -11,6 +11,7 @@
 
 mod known;
 mod objects;
+mod scopes;
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
@@ -147,6 +148,20 @@ within their thread.
 3
 ";
 
+const SCOPE_DOC: &CStr = c"span(name, /)
+--
+
+A span that may contain awaits: a context manager, for one use at a time.
+
+It is a task without polls: `undertick tasks` shows how long it lasted.
+
+>>> import asyncio, undertick.asyncio
+>>> async def fetch(n):
+...     with undertick.asyncio.span(\"fetch\"):
+...         await asyncio.sleep(0)
+>>> asyncio.run(fetch(1))
+";
+
 const EVENT_DOC: &CStr = c"event(name, payload=0)
 --
 
@@ -193,6 +208,14 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
             ffi::PyMethodDefPointer { PyCFunction: span },
             ffi::METH_O,
             SPAN_DOC,
+        ),
+        method(
+            c"scope",
+            ffi::PyMethodDefPointer {
+                PyCFunction: scopes::scope,
+            },
+            ffi::METH_O,
+            SCOPE_DOC,
         ),
         method(
             c"event",
@@ -262,10 +285,13 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
                 return Err(PyErr::fetch(py));
             }
         }
+        scopes::add(py)?;
         (*state).known = ffi::PyDict_New();
         (*state).span_type = span_type;
         (*state).bound_type = bound_type;
         ffi::Py_IncRef(span_type);
+        let scope_type = (*state).scope_type;
+        module.add("Scope", Bound::from_borrowed_ptr(py, scope_type))?;
         module.add("Span", Bound::from_owned_ptr(py, span_type))
     }
 }

@@ -11,13 +11,15 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use undertick::{begin, enabled, end, event};
+
+use crate::numbers;
 
 /// Most coroutines that wait for each other in one task and are looked at.
 const MOST_DEEP: usize = 64;
@@ -34,54 +36,32 @@ struct Events {
 }
 
 impl Events {
+    /// The events of a name; requested once.
     fn named(name: &str) -> Self {
-        static KNOWN: Known<6> = Mutex::new(None);
-        let ends = [
-            "",
-            " task new",
-            " task polled",
-            " task woken",
-            " task done",
-            " task cancelled",
-        ];
-        let [poll, new, polled, woken, done, cancelled] = numbers(&KNOWN, name, ends);
-        Self {
-            poll,
-            new,
-            polled,
-            woken,
-            done,
-            cancelled,
+        static KNOWN: Mutex<Option<HashMap<String, Events>>> = Mutex::new(None);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_default();
+        if let Some(events) = known.get(name) {
+            return *events;
         }
+        let number = |end: &str| numbers::named(&format!("{name}{end}"));
+        let events = Self {
+            poll: number(""),
+            new: number(" task new"),
+            polled: number(" task polled"),
+            woken: number(" task woken"),
+            done: number(" task done"),
+            cancelled: number(" task cancelled"),
+        };
+        if events.cancelled != numbers::OTHERS {
+            known.insert(name.to_owned(), events);
+        }
+        events
     }
-}
-
-/// Event numbers of names with each of some ends.
-type Known<const N: usize> = Mutex<Option<HashMap<String, [u16; N]>>>;
-
-/// Returns the numbers of a name with these ends; requests them once.
-fn numbers<const N: usize>(known: &Known<N>, name: &str, ends: [&str; N]) -> [u16; N] {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
-    if let Some(numbers) = known.get(name) {
-        return *numbers;
-    }
-    let numbers = ends.map(|end| undertick::number(&format!("{name}{end}")));
-    // A number that was asked for without a session is that of other names.
-    if enabled() {
-        known.insert(name.to_owned(), numbers);
-    }
-    numbers
-}
-
-/// The events of tasks without polls: begin and end.
-fn scope_events(name: &str) -> [u16; 2] {
-    static KNOWN: Known<2> = Mutex::new(None);
-    numbers(&KNOWN, name, [" task new", " task done"])
 }
 
 /// Returns a number that no other task of this process has.
-fn next_number() -> u32 {
+pub(crate) fn next_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
@@ -330,48 +310,6 @@ fn wake(mut coroutine: Bound<'_, PyAny>) {
         match next {
             Ok(next) if !next.is_none() => coroutine = next,
             _ => return,
-        }
-    }
-}
-
-/// A task without polls: a span that may end in another thread, or while other tasks run.
-#[pyclass(frozen, module = "undertick.asyncio")]
-pub struct TaskScope {
-    name: String,
-    /// 0: it has not begun.
-    number: AtomicU32,
-}
-
-#[pymethods]
-impl TaskScope {
-    #[new]
-    fn new(name: String) -> Self {
-        Self {
-            name,
-            number: AtomicU32::new(0),
-        }
-    }
-
-    fn __enter__(this: Py<Self>) -> PyResult<Py<Self>> {
-        if enabled() {
-            let number = next_number();
-            let scope = this.get();
-            if scope.number.swap(number, Ordering::Relaxed) != 0 {
-                let why = "this span has not ended; make another one: undertick.asyncio.span(name)";
-                return Err(PyRuntimeError::new_err(why));
-            }
-            let [new, _] = scope_events(&scope.name);
-            event(new, number);
-        }
-        Ok(this)
-    }
-
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
-        let number = self.number.swap(0, Ordering::Relaxed);
-        if number != 0 {
-            let [_, done] = scope_events(&self.name);
-            event(done, number);
         }
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 from pathlib import Path
@@ -286,3 +287,14 @@ def test_a_span_is_not_begun_twice(tmp_path: Path) -> None:
                 pass
         with scope, pytest.raises(RuntimeError, match="make another one"), scope:
             pass
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(undertick.asyncio.span("one"))
+            stack.enter_context(undertick.asyncio.span("one"))
+        with pytest.raises(TypeError, match="used by"):
+            scope(1)  # type: ignore[operator]
+        with pytest.raises(TypeError, match="a name is a str"):
+            undertick.asyncio.span(1.5)  # type: ignore[arg-type]
+        with pytest.raises(ZeroDivisionError), undertick.asyncio.span("one"):
+            print(1 / 0)
+    [row] = tasks_of(str(tmp_path / "t.ut")).values()
+    assert (row["tasks"], row["done"], row["busy"]) == (6, 6, None)

@@ -63,12 +63,19 @@ class TaskCoroutine:
     def close(self) -> None: ...
 
 @final
-class TaskScope:
+class Scope:
     """A span that may contain awaits: a context manager, for one use at a time."""
 
-    def __init__(self, name: str, /) -> None: ...
-    def __enter__(self) -> TaskScope: ...
-    def __exit__(self, *exception: object) -> None: ...
+    def __enter__(self) -> Scope: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+def scope(name: str | int, /) -> Scope: ...
 
 @final
 class CallSoon:

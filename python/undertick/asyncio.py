@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Coroutine[Any, Any, Any]])
 
 collections.abc.Coroutine.register(_native.TaskCoroutine)
 
-span = _native.TaskScope
+span = _native.scope
 
 
 def task(name: Optional[str] = None) -> Callable[[F], F]:

@@ -32,6 +32,8 @@ pub(super) struct Span {
     pub(super) enter: *mut PyObject,
     pub(super) exit: *mut PyObject,
     pub(super) event: u16,
+    /// Numbers of the begin and the end by number; 0: not asked for yet ([`super::scopes`]).
+    pub(super) scope: [u16; 2],
 }
 
 /// `__enter__` or `__exit__` of one span.
@@ -60,6 +62,7 @@ pub(super) struct State {
     pub(super) known: *mut PyObject,
     pub(super) span_type: *mut PyObject,
     pub(super) bound_type: *mut PyObject,
+    pub(super) scope_type: *mut PyObject,
     /// Makes a decorated function of a span and a function.
     pub(super) decorate: *mut PyObject,
     pub(super) was_warned: bool,
@@ -83,6 +86,7 @@ pub(super) static STATE: Guarded = Guarded(UnsafeCell::new(State {
     known: null_mut(),
     span_type: null_mut(),
     bound_type: null_mut(),
+    scope_type: null_mut(),
     decorate: null_mut(),
     was_warned: false,
 }));
@@ -195,6 +199,7 @@ unsafe fn make(asked: *mut PyObject, is_name: bool) -> *mut Span {
         (*span).asked = asked;
         [(*span).enter, (*span).exit] = bounds;
         (*span).event = event;
+        (*span).scope = [0; 2];
         // This reference is never given up, because the cache holds none.
         if ffi::PyDict_SetItem((*state).known, asked, span.cast()) != 0 {
             return null_mut();
