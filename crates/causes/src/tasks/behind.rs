@@ -35,7 +35,8 @@ impl Windows {
     pub(super) fn new(mut all: Vec<Window>) -> Self {
         all.retain(|window| window.end > window.start);
         all.sort_by_key(|window| window.start);
-        let longest = all.iter().map(|window| window.end - window.start).max();
+        let longest = (all.iter()).map(|window| window.end.saturating_sub(window.start));
+        let longest = longest.max();
         Self {
             all,
             longest: longest.unwrap_or(0),
@@ -57,14 +58,14 @@ impl Windows {
             if window.start >= end {
                 return;
             }
-            let within = end.min(window.end) - entry.ts.max(window.start);
+            let within = (end.min(window.end)).saturating_sub(entry.ts.max(window.start));
             let is_own = window.number == entry.number;
             if within <= 0 || is_own || window.pid != entry.pid {
                 continue;
             }
             let polled = window.polled.entry(entry.name).or_default();
-            polled.within += within;
-            polled.longest = polled.longest.max(end - entry.ts);
+            polled.within = polled.within.saturating_add(within);
+            polled.longest = polled.longest.max(end.saturating_sub(entry.ts));
         }
     }
 

@@ -63,7 +63,7 @@ fn queued(all: &BTreeMap<u16, Totals>) -> Vec<Window> {
         .map(|(life, _)| Window {
             pid: life.pid,
             number: life.number,
-            start: life.longest_queue_end - life.longest_queue,
+            start: life.longest_queue_end.saturating_sub(life.longest_queue),
             end: life.longest_queue_end,
             polled: BTreeMap::new(),
         })
@@ -166,13 +166,13 @@ impl Life {
         let ticks = ts.saturating_sub(self.since).max(0);
         match self.rests {
             Rests::Idle => {
-                self.idle += ticks;
+                self.idle = self.idle.saturating_add(ticks);
                 if ticks > self.longest_idle {
                     (self.longest_idle, self.woken_by) = (ticks, None);
                 }
             }
             Rests::Queued => {
-                self.queued += ticks;
+                self.queued = self.queued.saturating_add(ticks);
                 if ticks > self.longest_queue {
                     (self.longest_queue, self.longest_queue_end) = (ticks, ts);
                 }
@@ -208,7 +208,7 @@ impl Life {
         totals.poll.record(busy);
         totals.polls += 1;
         totals.moved += u64::from(self.polls > 0 && self.thread != entry.thread);
-        self.busy += busy;
+        self.busy = self.busy.saturating_add(busy);
         self.polls += 1;
         self.thread = entry.thread;
         self.since = self.since.max(end);
@@ -248,7 +248,7 @@ impl Life {
     }
 
     fn lifetime(&self) -> i64 {
-        self.since - self.born
+        self.since.saturating_sub(self.born)
     }
 }
 
