@@ -15,7 +15,8 @@
  *
  * A task is recorded from the construction of the object in the coroutine's frame to its destruction. From one
  * await to the next it is polled, which is also a span of the thread that resumed it; spans in it must end before the
- * next await. It is idle while it is suspended in `await`, and the coroutine may be resumed on any thread. An executor
+ * next await. Every co_await of the coroutine must go through task.await, and co_yield cannot be used: the poll would
+ * not end. It is idle while it is suspended in `await`, and the coroutine may be resumed on any thread. An executor
  * that knows when a coroutine becomes ready says so: task.woken() makes it queued from then on.
  *
  * Without a session each call costs a branch. Licence: MIT or Apache-2.0, as you prefer. */
@@ -90,7 +91,7 @@ template <class Awaitable> decltype(auto) awaiter_of(Awaitable &&awaitable) {
 } // namespace detail
 
 /* A coroutine as a task, from this object's construction to its destruction. Lives in the coroutine's frame. */
-class task {
+class [[nodiscard]] task {
 public:
     explicit task(const task_name &name) : name_(name) {
         if (ut_enabled()) {
@@ -123,7 +124,7 @@ public:
     }
 
     /* What the coroutine awaits instead of `awaitable`. */
-    template <class Awaitable> auto await(Awaitable &&awaitable) {
+    template <class Awaitable> [[nodiscard]] auto await(Awaitable &&awaitable) {
         using inner = decltype(detail::awaiter_of(std::forward<Awaitable>(awaitable)));
         return awaiter<Awaitable, inner>(*this, std::forward<Awaitable>(awaitable));
     }
@@ -135,6 +136,10 @@ private:
             : of_(of), awaitable_(std::forward<Awaitable>(awaitable)),
               inner_(detail::awaiter_of(std::forward<Awaitable>(awaitable_))) {}
 
+        /* It refers to itself. */
+        awaiter(const awaiter &) = delete;
+        awaiter &operator=(const awaiter &) = delete;
+
         bool await_ready() { return static_cast<bool>(inner_.await_ready()); }
 
         template <class Promise> auto await_suspend(std::coroutine_handle<Promise> handle) {
@@ -142,7 +147,9 @@ private:
             /* Before: as soon as it is suspended, another thread may resume or destroy the coroutine. */
             task &of = of_;
             of.pause();
+#if defined(__cpp_exceptions)
             try {
+#endif
                 if constexpr (std::is_same_v<result, bool>) {
                     const bool is_suspended = inner_.await_suspend(handle);
                     if (!is_suspended) {
@@ -152,10 +159,12 @@ private:
                 } else {
                     return inner_.await_suspend(handle);
                 }
+#if defined(__cpp_exceptions)
             } catch (...) {
                 of.poll();
                 throw;
             }
+#endif
         }
 
         decltype(auto) await_resume() {
@@ -173,8 +182,9 @@ private:
     };
 
     static uint32_t next_number() {
-        static std::atomic<uint32_t> next{1};
-        return next.fetch_add(1, std::memory_order_relaxed);
+        /* Libraries have counters of their own: they begin far from each other. */
+        static std::atomic<uint32_t> next{static_cast<uint32_t>(reinterpret_cast<uintptr_t>(&next) >> 4) * 2654435761u | 1};
+        return next.fetch_add(2, std::memory_order_relaxed);
     }
 
     void poll() {
@@ -200,7 +210,8 @@ private:
     }
 
     const task_name &name_;
-    uint32_t number_ = 0;
+    /* An executor may call woken() while a recorder attaches. */
+    std::atomic<uint32_t> number_ = 0;
     bool is_polled_ = false;
     bool is_begun_ = false;
 };

@@ -112,7 +112,9 @@ func (s *session) appendName(event uint16, name string) {
 	written := 0
 	fd, err := syscall.Open(s.dir+"/names", syscall.O_WRONLY|syscall.O_APPEND|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
 	if err == nil {
-		written, _ = syscall.Write(fd, entry)
+		for err = syscall.EINTR; err == syscall.EINTR; {
+			written, err = syscall.Write(fd, entry)
+		}
 		syscall.Close(fd)
 	}
 	if written != len(entry) {

@@ -95,7 +95,13 @@ func (p *pool) allocate(at unsafe.Pointer, bytes uintptr) bool {
 		return false
 	}
 	offset := uintptr(at) - uintptr(p.file)
-	_, _, errno = syscall.RawSyscall6(syscall.SYS_FALLOCATE, fd, 0, offset, bytes, 0, 0)
+	// A signal that waits, such as those of Go's scheduler, interrupts it.
+	for attempt := 0; attempt < 100; attempt++ {
+		_, _, errno = syscall.RawSyscall6(syscall.SYS_FALLOCATE, fd, 0, offset, bytes, 0, 0)
+		if errno != syscall.EINTR {
+			break
+		}
+	}
 	syscall.RawSyscall(syscall.SYS_CLOSE, fd, 0, 0)
 	return errno == 0
 }

@@ -8,8 +8,9 @@ const { lookUp } = require('./name.js');
 /** What undoes the bridge, while there is one. */
 let undo = null;
 
-/** A duration in ms as the payload of an event, ns. */
-const nanoseconds = (milliseconds) => Math.max(0, Math.round(milliseconds * 1e6));
+/** A duration in ms as the payload of an event, ns; at most 104 days, the largest integer that a number holds. */
+const nanoseconds = (milliseconds) =>
+  Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(milliseconds * 1e6) || 0));
 
 /** Replaces a method of `performance` by one that also passes each entry it returned to `record`; returns what undoes
  * that. */

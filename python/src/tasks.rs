@@ -9,6 +9,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyStopIteration;
@@ -60,10 +62,18 @@ impl Events {
     }
 }
 
-/// Returns a number that no other task of this process has.
+/// Returns a number that no other task of this process is likely to have; never 0.
 pub(crate) fn next_number() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Native parts count, too, so all begin at random.
+    let first = *FIRST.get_or_init(|| RandomState::new().build_hasher().finish() as u32);
+    loop {
+        let number = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        if number != 0 {
+            return number;
+        }
+    }
 }
 
 /// A coroutine that is recorded as a task: its creation, each poll, what woke it, and its end.

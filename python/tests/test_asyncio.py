@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import inspect
 import json
+import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -223,6 +225,14 @@ def test_a_coroutine_behaves_as_it_did() -> None:
         made.send(None)
     with pytest.raises(TypeError, match="parentheses"):
         undertick.asyncio.task(twice)  # type: ignore[arg-type]
+
+    decorated = undertick.asyncio.task("twice")(twice)
+    assert asyncio.iscoroutinefunction(decorated)
+    assert asyncio.iscoroutinefunction(undertick.asyncio.task("again")(decorated))
+    if sys.version_info >= (3, 12):
+        assert inspect.iscoroutinefunction(decorated)
+    with pytest.raises(TypeError, match="async def"):
+        undertick.asyncio.task("plain")(lambda: None)  # type: ignore[arg-type, return-value]
 
     @undertick.asyncio.task("raises")
     async def raises() -> None:

@@ -26,6 +26,7 @@ from __future__ import annotations
 import asyncio
 import collections.abc
 import functools
+import inspect
 from typing import Any, Callable, Coroutine, Optional, TypeVar
 
 from . import _native
@@ -42,10 +43,13 @@ span = _native.scope
 def task(name: Optional[str] = None) -> Callable[[F], F]:
     """Decorates a function of coroutines: each is recorded as a task of that name.
 
-    Without a name, the tasks have the function's qualified name.
+    Without a name, the tasks have the function's qualified name. `asyncio.iscoroutinefunction` knows the result as one
+    that makes coroutines; that of `inspect` does from Python 3.12 on.
     """
 
     def decorate(function: F) -> F:
+        if not (inspect.iscoroutinefunction(function) or hasattr(function, "_is_coroutine")):
+            raise TypeError("undertick.asyncio.task decorates an async def; for other code use undertick.span")
         shown = name or function.__qualname__
 
         @functools.wraps(function)
@@ -56,6 +60,11 @@ def task(name: Optional[str] = None) -> Callable[[F], F]:
             _watch()
             return _native.TaskCoroutine(coroutine, shown)
 
+        # Frameworks ask whether a function makes coroutines; before 3.12, only asyncio's own question can be answered.
+        if hasattr(inspect, "markcoroutinefunction"):
+            inspect.markcoroutinefunction(make)
+        else:
+            make._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]
         return make  # type: ignore[return-value]
 
     if callable(name):

@@ -69,10 +69,12 @@ class UndertickSpanProcessor(SpanProcessor):
         self._loose: dict[str, int] = {}
         self._elsewhere: set[int] = set()
         self._changes = 0
+        # Since when is recorded, Unix ns; 0: not now.
+        self._since = 0
         self._lock = threading.Lock()
 
     def on_start(self, span: Span, parent_context: Optional[Context] = None) -> None:
-        if not _native.enabled():
+        if not self._is_recorded():
             return
         context = span.get_span_context()
         if context is None:
@@ -94,13 +96,15 @@ class UndertickSpanProcessor(SpanProcessor):
         thread.open.append(_Open(trace, number, name))
 
     def on_end(self, span: ReadableSpan) -> None:
-        if not _native.enabled():
-            return
         context = span.get_span_context()
         if context is None:
             return
         number = context.span_id
         thread = self._thread
+        if not self._is_recorded():
+            if thread.open:
+                thread.open[:] = [known for known in thread.open if known.span != number]
+            return
         self._end_elsewhere(thread)
         opened = thread.open
         for at in range(len(opened) - 1, -1, -1):
@@ -111,10 +115,22 @@ class UndertickSpanProcessor(SpanProcessor):
                     self._make_loose(ended.name)
                 _native.span(ended.name).__exit__(None, None, None)
                 return
+        if span.start_time is not None and span.start_time < self._since:
+            return  # it began before the recording did
         since = self._make_loose(span.name)
         if span.start_time is not None and span.start_time <= since + _MARGIN_NS:
             self._note_elsewhere(number)
         _native.event(span.name + " closed", _signed(number))
+
+    def _is_recorded(self) -> bool:
+        """Whether spans are recorded now; notes since when."""
+        if not _native.enabled():
+            self._since = 0
+            return False
+        if self._since == 0:
+            # The first span has begun a little earlier.
+            self._since = time.time_ns() - _MARGIN_NS
+        return True
 
     def shutdown(self) -> None:
         """Does nothing: nothing is held back."""

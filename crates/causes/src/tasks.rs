@@ -15,7 +15,7 @@ mod behind;
 mod life;
 mod reader;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use undertick_analyze::Failed;
 use undertick_document::{Report, Tasks};
@@ -55,7 +55,7 @@ pub fn add_tasks(
 }
 
 /// What an event says of tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Meaning {
     /// The begin of a span of this event is the begin of a poll of a task of that name.
     Poll(u16),
@@ -77,17 +77,23 @@ struct TaskNames {
 impl TaskNames {
     fn new(manifest: &Manifest) -> Self {
         let mut this = Self::default();
+        // A name that happens to end like the record of a new task has none of the others.
+        let names = manifest
+            .names
+            .iter()
+            .filter_map(|name| TaskEvent::split(&name.name));
+        let tasks: BTreeSet<&str> = names
+            .filter(|(_, event)| !matches!(event, TaskEvent::New | TaskEvent::Woken))
+            .map(|(task, _)| task)
+            .collect();
+        this.left_out = tasks.len().saturating_sub(MOST_NAMES) as u64;
         let mut places: BTreeMap<&str, u16> = BTreeMap::new();
         for name in &manifest.names {
-            let Some((task, event)) = TaskEvent::split(&name.name) else {
-                continue;
-            };
+            let split = TaskEvent::split(&name.name).filter(|(task, _)| tasks.contains(task));
+            let Some((task, event)) = split else { continue };
             let place = match places.get(task) {
                 Some(&place) => place,
-                None if this.names.len() >= MOST_NAMES => {
-                    this.left_out += u64::from(event == TaskEvent::New);
-                    continue;
-                }
+                None if this.names.len() >= MOST_NAMES => continue,
                 None => {
                     let place = this.names.len() as u16;
                     this.names.push(task.to_owned());
@@ -109,31 +115,48 @@ impl TaskNames {
         this
     }
 
-    /// The meaning of each event in a process.
-    fn of_process(&self, pid: i32) -> Meanings {
-        let mut all = vec![None; 1 << 16];
-        for key in [None, Some(pid)] {
-            for &(event, meaning) in self.events.get(&key).into_iter().flatten() {
-                all[usize::from(event)] = Some(meaning);
-            }
-        }
-        Meanings(all)
-    }
-
-    /// Whether a process has other names than all.
-    fn has_own(&self, pid: i32) -> bool {
-        self.events.contains_key(&Some(pid))
+    /// The events of a process that mean something.
+    fn of_process(&self, pid: i32) -> BTreeMap<u16, Meaning> {
+        let keys = [None, Some(pid)].into_iter();
+        let events = keys.filter_map(|key| self.events.get(&key));
+        events.flatten().copied().collect()
     }
 }
 
 /// Meanings by event.
-#[derive(Clone, Debug)]
-struct Meanings(Vec<Option<Meaning>>);
+#[derive(Debug)]
+enum Meanings {
+    /// From an event on.
+    Table(u16, Vec<Option<Meaning>>),
+    /// In the order of events.
+    List(Vec<(u16, Meaning)>),
+}
 
 impl Meanings {
+    fn new(events: &BTreeMap<u16, Meaning>, as_table: bool) -> Self {
+        let (first, last) = (events.keys().next(), events.keys().next_back());
+        match (first, last) {
+            (Some(&first), Some(&last)) if as_table => {
+                let all = (first..=last).map(|event| events.get(&event).copied());
+                Self::Table(first, all.collect())
+            }
+            _ => Self::List(events.iter().map(|(&event, &of)| (event, of)).collect()),
+        }
+    }
+
     #[inline]
     fn get(&self, event: i32) -> Option<Meaning> {
-        (usize::try_from(event).ok()).and_then(|event| *self.0.get(event)?)
+        match self {
+            Self::Table(first, all) => {
+                let place = event.checked_sub(i32::from(*first))?;
+                *all.get(usize::try_from(place).ok()?)?
+            }
+            Self::List(all) => {
+                let event = u16::try_from(event).ok()?;
+                let place = all.binary_search_by_key(&event, |(event, _)| *event).ok()?;
+                Some(all[place].1)
+            }
+        }
     }
 }
 

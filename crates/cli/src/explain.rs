@@ -120,10 +120,15 @@ fn found(arguments: &Explain, progress: &mut Progress) -> Result<Explanation, Fa
 
 /// Where the lives of tasks are explained whose polls these spans are.
 fn lives(trace: &Trace, file: &std::path::Path, path: &str) -> Option<String> {
-    let task = path.rsplit('/').next().unwrap_or(path);
-    let is_its = |name: &str| TaskEvent::split(name) == Some((task, TaskEvent::New));
-    let is_task = trace.manifest.names.iter().any(|name| is_its(&name.name));
-    is_task.then(|| {
+    // Names of tasks may have slashes.
+    let is_its = |task: &str| {
+        let before = path.strip_suffix(task);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    let names = trace.manifest.names.iter();
+    let mut tasks = names.filter_map(|name| TaskEvent::split(&name.name));
+    let found = tasks.find(|(task, event)| *event == TaskEvent::New && is_its(task));
+    found.map(|(task, _)| {
         format!(
             "{} is a name of tasks; what they waited for: undertick tasks {} {}",
             clean(task),

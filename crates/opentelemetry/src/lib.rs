@@ -41,9 +41,9 @@ mod names;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use opentelemetry::Context;
 use opentelemetry::trace::Span as _;
@@ -60,6 +60,8 @@ const MOST_ELSEWHERE: usize = 1 << 16;
 #[derive(Debug)]
 pub struct UndertickSpanProcessor {
     numbers: Numbers,
+    /// Since when is recorded, Unix ns; 0: not now. No other memory depends on it.
+    since_ns: AtomicU64,
 }
 
 /// Numbers of the events that keep identifiers.
@@ -83,8 +85,12 @@ pub fn processor() -> UndertickSpanProcessor {
             span: undertick::number("otel.span_id"),
             elsewhere: undertick::number("otel.ended_elsewhere"),
         },
+        since_ns: AtomicU64::new(0),
     }
 }
+
+/// A span has begun so long before its processor hears of it, at most.
+const MARGIN: Duration = Duration::from_millis(10);
 
 /// A span whose begin was recorded in this thread.
 #[derive(Clone, Copy)]
@@ -154,6 +160,43 @@ impl UndertickSpanProcessor {
         }
     }
 
+    /// Whether spans are recorded now; notes since when.
+    fn is_recorded(&self) -> bool {
+        let since = self.since_ns.load(Ordering::Relaxed);
+        match (undertick::enabled(), since) {
+            (true, 0) => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                let since = now.unwrap_or_default().saturating_sub(MARGIN);
+                let since = (since.as_nanos() as u64).max(1);
+                self.since_ns.store(since, Ordering::Relaxed);
+                true
+            }
+            (false, 1..) => {
+                self.since_ns.store(0, Ordering::Relaxed);
+                false
+            }
+            (is_recorded, _) => is_recorded,
+        }
+    }
+
+    /// Whether a span began before the recording did.
+    fn began_before(&self, span: &SpanData) -> bool {
+        let since = Duration::from_nanos(self.since_ns.load(Ordering::Relaxed));
+        span.start_time < UNIX_EPOCH + since
+    }
+
+    /// Records the end of a span that this thread did not begin.
+    fn end_of_other(&self, span: &SpanData, id: u64) {
+        if self.began_before(span) {
+            return;
+        }
+        let name = name_state(&span.name);
+        if span.start_time <= name.make_loose() {
+            note_elsewhere(id);
+        }
+        undertick::event64(name.closed, id);
+    }
+
     /// Records the identifiers that do not follow from the span around it.
     fn identifiers(&self, trace: u128, parent: u64) {
         undertick::event64(self.numbers.high, (trace >> 64) as u64);
@@ -164,7 +207,7 @@ impl UndertickSpanProcessor {
 
 impl SpanProcessor for UndertickSpanProcessor {
     fn on_start(&self, span: &mut Span, _: &Context) {
-        if !undertick::enabled() {
+        if !self.is_recorded() {
             return;
         }
         let Some(data) = span.exported_data() else {
@@ -175,12 +218,8 @@ impl SpanProcessor for UndertickSpanProcessor {
         let id = number(context.span_id());
         let parent = number(data.parent_span_id);
         let name = name_state(&data.name);
-        if name.is_loose() {
-            undertick::event64(name.new, id);
-            self.identifiers(trace, parent);
-            return;
-        }
-        THREAD.with_borrow_mut(|thread| {
+        let begin = |thread: &RefCell<Thread>| {
+            let thread = &mut *thread.borrow_mut();
             self.end_elsewhere(thread);
             undertick::begin(name.event);
             let outer = thread.open.last();
@@ -194,34 +233,37 @@ impl SpanProcessor for UndertickSpanProcessor {
                 name,
                 is_over: false,
             });
-        });
+        };
+        // While a thread ends, its memory may be gone.
+        if name.is_loose() || THREAD.try_with(begin).is_err() {
+            undertick::event64(name.new, id);
+            self.identifiers(trace, parent);
+        }
     }
 
     fn on_end(&self, span: SpanData) {
-        if !undertick::enabled() {
-            return;
-        }
         let id = number(span.span_context.span_id());
-        THREAD.with_borrow_mut(|thread| {
-            self.end_elsewhere(thread);
-            match thread.open.iter().rposition(|known| known.span == id) {
-                Some(at) => {
-                    let ended = thread.open.remove(at);
-                    if at < thread.open.len() {
-                        // Spans inside it go on: from now on the name takes the message form.
-                        ended.name.make_loose();
-                    }
-                    undertick::end(ended.name.event);
-                }
-                None => {
-                    let name = name_state(&span.name);
-                    if span.start_time <= name.make_loose() {
-                        note_elsewhere(id);
-                    }
-                    undertick::event64(name.closed, id);
-                }
+        let is_recorded = self.is_recorded();
+        let is_known = THREAD.try_with(|thread| {
+            let thread = &mut *thread.borrow_mut();
+            if is_recorded {
+                self.end_elsewhere(thread);
             }
+            let known = thread.open.iter().rposition(|known| known.span == id);
+            let Some(at) = known else { return false };
+            let ended = thread.open.remove(at);
+            if is_recorded {
+                if at < thread.open.len() {
+                    // Spans inside it go on: from now on the name takes the message form.
+                    ended.name.make_loose();
+                }
+                undertick::end(ended.name.event);
+            }
+            true
         });
+        if is_recorded && is_known != Ok(true) {
+            self.end_of_other(&span, id);
+        }
     }
 
     fn force_flush(&self) -> OTelSdkResult {

@@ -93,21 +93,26 @@ thread_local! {
     reason = "a name that lives for ever is found by its address"
 )]
 pub fn name_state(name: &Cow<'static, str>) -> &'static NameState {
-    KNOWN.with_borrow_mut(|known| match name {
-        Cow::Borrowed(name) => {
-            let address = name.as_ptr() as usize;
-            let slot = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
-            match known.by_address[slot % SLOTS] {
-                Some((at, length, state)) if (at, length) == (address, name.len()) => state,
-                _ => {
-                    let state = known.by_name(name);
-                    known.by_address[slot % SLOTS] = Some((address, name.len(), state));
-                    state
+    let known = KNOWN.try_with(|known| {
+        let known = &mut *known.borrow_mut();
+        match name {
+            Cow::Borrowed(name) => {
+                let address = name.as_ptr() as usize;
+                let slot = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+                match known.by_address[slot % SLOTS] {
+                    Some((at, length, state)) if (at, length) == (address, name.len()) => state,
+                    _ => {
+                        let state = known.by_name(name);
+                        known.by_address[slot % SLOTS] = Some((address, name.len(), state));
+                        state
+                    }
                 }
             }
+            Cow::Owned(name) => known.by_name(name),
         }
-        Cow::Owned(name) => known.by_name(name),
-    })
+    });
+    // While a thread ends, its memory may be gone.
+    known.unwrap_or_else(|_| of_all_threads(name))
 }
 
 impl Known {

@@ -104,9 +104,11 @@ fn queued(report: &Report) -> Option<(Weight, String)> {
         (row.lifetime.total_ns > 0.0).then(|| queued / row.lifetime.total_ns)
     };
     let row = rows.iter().find(|row| share(row) >= Some(QUEUED))?;
-    let longest = row.queue.as_ref()?.max_ns?;
+    let listed = row.longest.iter().filter_map(|life| life.longest_queue_ns);
+    let ended = row.queue.as_ref().and_then(|queue| queue.max_ns);
+    let longest = listed.chain(ended).fold(0.0, f64::max);
     let text = format!(
-        "Tasks {} were queued for {} of their lives, at most {} at a time: woken, but not polled yet.",
+        "Tasks {} were queued for {} of their lives, at most {} at a time: created or woken, but not polled yet.",
         quoted(&row.name),
         figures::per_cent(share(row)?),
         figures::duration(longest)

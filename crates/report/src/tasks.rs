@@ -66,7 +66,8 @@ fn why(life: &TaskLife) -> Option<String> {
             None => text.push_str(", and no wake is recorded"),
         }
     }
-    if let Some(queued) = life.longest_queue_ns.filter(|ns| *ns > 0.0) {
+    let queued = life.longest_queue_ns.filter(|ns| *ns > 0.0);
+    if let Some(queued) = queued {
         let and = if idle.is_some() { ";" } else { "" };
         let _ = write!(text, "{and} queued for {}", figures::duration(queued));
         if let Some(most) = life.queued_behind.first() {
@@ -80,12 +81,12 @@ fn why(life: &TaskLife) -> Option<String> {
         }
     }
     text.push('.');
-    (life.longest_idle_ns.is_some() || life.longest_queue_ns.is_some()).then_some(text)
+    (idle.is_some() || queued.is_some()).then_some(text)
 }
 
 /// What there was, in a sentence or two.
 pub(crate) fn summary(tasks: &Tasks) -> String {
-    let sum = |of: fn(&TaskReport) -> u64| tasks.rows.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&TaskReport) -> u64| (tasks.rows.iter().map(of)).fold(0, u64::saturating_add);
     let mut text = plural(sum(|row| row.tasks), "task");
     let live = sum(|row| row.live);
     if live > 0 {

@@ -1,6 +1,6 @@
 //! Tasks that the runtime's callbacks report, by the place that spawned them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::panic::Location;
@@ -14,12 +14,28 @@ pub(crate) fn hooks(builder: &mut Builder) {
         .on_task_spawn(|task| record(task, |events, id| event64(events.new, id)))
         .on_before_task_poll(|task| {
             record(task, |events, id| {
+                let _ = POLLED.try_with(|polled| polled.set(id));
                 event64(events.polled, id);
                 begin(events.poll);
             });
         })
         .on_after_task_poll(|task| record(task, |events, _| end(events.poll)))
-        .on_task_terminate(|task| record(task, |events, id| event64(events.done, id)));
+        .on_task_terminate(|task| {
+            record(task, |events, id| {
+                // Tasks are also terminated without a last poll: aborted, or with their runtime. So is what never
+                // was a task, such as blocking work; the analysis leaves out ends of what did not begin.
+                let is_polled = POLLED.try_with(|polled| polled.get() == id);
+                match is_polled {
+                    Ok(true) => event64(events.done, id),
+                    _ => event64(events.cancelled, id),
+                }
+            });
+        });
+}
+
+thread_local! {
+    /// The task that this thread polled last; 0: none.
+    static POLLED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The events of the tasks that one place spawns (`docs/format.md`, section 14).
@@ -29,6 +45,7 @@ struct Events {
     new: u16,
     polled: u16,
     done: u16,
+    cancelled: u16,
 }
 
 impl Events {
@@ -39,6 +56,7 @@ impl Events {
             new: name(" task new"),
             polled: name(" task polled"),
             done: name(" task done"),
+            cancelled: name(" task cancelled"),
         }
     }
 }

@@ -184,6 +184,14 @@ fn spawned_tasks_are_found_by_the_callbacks_of_the_runtime() {
     let counts = ["tasks", "done", "polls", "wakes", "live"].map(|of| n(found, of));
     assert_eq!(counts, [6, 6, truth["polls"].as_u64().unwrap(), 0, 0]);
     is_whole(found);
+    let aborted = row(&report, truth["aborted"].as_str().unwrap());
+    assert_eq!(
+        ["tasks", "done", "cancelled"].map(|of| n(aborted, of)),
+        [3, 0, 3]
+    );
+    // Blocking work is no task.
+    let rows = report["tasks"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{rows:#?}");
     // Spans of the task lie in its polls.
     let paths = report["paths"].as_array().unwrap();
     let within = paths.iter().find(|path| path["name"] == "within").unwrap();
@@ -221,9 +229,25 @@ fn spawned(out: &Path) {
     for (task, _) in all {
         runtime.block_on(task).unwrap();
     }
+    let aborted: Vec<_> = (0..3)
+        .map(|_| {
+            let _entered = runtime.enter();
+            (tokio::spawn(std::future::pending::<()>()), line!())
+        })
+        .collect();
+    let pending = format!("{}:{}", file!(), aborted[0].1);
+    // All of them wait by then.
+    std::thread::sleep(Duration::from_millis(20));
+    for (task, _) in aborted {
+        task.abort();
+        assert!(runtime.block_on(task).unwrap_err().is_cancelled());
+    }
+    for _ in 0..5 {
+        runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();
+    }
     // A callback may come after the task has been waited for.
     drop(runtime);
-    let truth = json!({"place": place, "polls": *polls.lock().unwrap()});
+    let truth = json!({"place": place, "aborted": pending, "polls": *polls.lock().unwrap()});
     std::fs::write(out, truth.to_string()).unwrap();
 }
 

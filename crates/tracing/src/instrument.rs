@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+use tracing::span::Entered;
 use tracing::{Id, Span};
 use undertick::{TaskName, TaskSpan};
 
@@ -21,7 +22,8 @@ pub(crate) fn is_polled(id: &Id) -> bool {
 }
 
 /// Attaches a `tracing` span to a future, as `tracing::Instrument` does, and records the future as a task
-/// of the span's name: its polls, what woke it, and its end (`undertick tasks`).
+/// of the span's name: its polls, what woke it, and its end (`undertick tasks`). The span is not entered while the
+/// future is dropped. Functions with the attribute `#[tracing::instrument]` use that of `tracing`.
 ///
 /// ```
 /// use undertick_tracing::Instrument as _;
@@ -64,15 +66,32 @@ impl<F: Future> Future for Instrumented<F> {
             let this = self.get_unchecked_mut();
             (Pin::new_unchecked(&mut this.task), &this.span)
         };
+        let _entered = EnteredByTask::new(span);
+        task.poll(context)
+    }
+}
+
+/// A span that is entered while this lives, without a record of that.
+struct EnteredByTask<'a> {
+    id: u64,
+    entered: Option<Entered<'a>>,
+}
+
+impl<'a> EnteredByTask<'a> {
+    fn new(span: &'a Span) -> Self {
         let id = span.id().map_or(0, |id| id.into_u64());
-        let entered = {
-            let _by_task = ByTask::new(id);
-            span.enter()
-        };
-        let result = task.poll(context);
         let _by_task = ByTask::new(id);
-        drop(entered);
-        result
+        Self {
+            id,
+            entered: Some(span.enter()),
+        }
+    }
+}
+
+impl Drop for EnteredByTask<'_> {
+    fn drop(&mut self) {
+        let _by_task = ByTask::new(self.id);
+        self.entered = None;
     }
 }
 

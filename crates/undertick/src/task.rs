@@ -5,6 +5,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{Context, Poll, Waker};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::task::Wake;
 
@@ -39,7 +41,8 @@ impl TaskName {
 
     fn events(&self) -> TaskEvents {
         *self.events.get_or_init(|| {
-            let of = |end: &str| number(&format!("{}{end}", self.name));
+            let begin = &self.name[..cut(self.name)];
+            let of = |end: &str| number(&format!("{begin}{end}"));
             TaskEvents {
                 poll: of(""),
                 new: of(" task new"),
@@ -73,6 +76,15 @@ impl<F> TaskSpan<F> {
     }
 }
 
+/// How many bytes of a name are used: names are cut at 255, and the ends must stay.
+fn cut(name: &str) -> usize {
+    const LONGEST: usize = 239;
+    (0..=LONGEST.min(name.len()))
+        .rev()
+        .find(|&at| name.is_char_boundary(at))
+        .unwrap_or(0)
+}
+
 impl fmt::Debug for TaskName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TaskName").field(&self.name).finish()
@@ -91,8 +103,8 @@ impl fmt::Debug for TaskName {
 /// spawn(undertick::task_span!("request", serve())); // the same
 /// ```
 ///
-/// A poll costs three events, a wake one; a task that returns `Pending` allocates once, and again only if it
-/// moves to another executor or task. While nothing is recorded, a poll costs a branch.
+/// A poll costs three events, a wake one; a task allocates at its first poll, and again only if it moves to
+/// another executor or task. While nothing is recorded, a poll costs a branch.
 pub fn task_span<F: Future>(name: &'static TaskName, future: F) -> TaskSpan<F> {
     name.span(future)
 }
@@ -123,10 +135,9 @@ impl Task {
 
     /// A task whose creation was not recorded.
     fn begun_before(name: &'static TaskName) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
         Self {
             events: name.events(),
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            number: next_number(),
             waker: None,
         }
     }
@@ -150,6 +161,15 @@ impl Task {
         }
         &self.waker.as_ref().expect("was just made").1
     }
+}
+
+/// Returns a number that no other task of the process is likely to have: a library may have another copy of
+/// this crate, so they begin at random.
+fn next_number() -> u32 {
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = *FIRST.get_or_init(|| RandomState::new().build_hasher().finish() as u32);
+    first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Records the first wake since the last poll began, and passes all on.
@@ -193,7 +213,7 @@ impl<F: Future> Future for TaskSpan<F> {
         let (name, future, task) = unsafe {
             let this = self.get_unchecked_mut();
             let future = Pin::new_unchecked(&mut this.future);
-            (this.name, future, &mut this.task)
+            (&mut this.name, future, &mut this.task)
         };
         if task.is_none() {
             // A recorder may have attached after the task was created.
@@ -210,7 +230,8 @@ impl<F: Future> Future for TaskSpan<F> {
         drop(span);
         if result.is_ready() {
             event(events.done, number);
-            *task = None;
+            // Some futures may be polled again: that is no task.
+            (*name, *task) = (None, None);
         }
         result
     }

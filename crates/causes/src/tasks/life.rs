@@ -37,7 +37,8 @@ pub(super) fn rows(records: Records, names: &TaskNames, manifest: &Manifest) -> 
                 life.end(TaskState::Live, last, &mut all);
             }
         }
-        step(&mut lives, &entry, &mut all);
+        let has_polls = names.has_polls[usize::from(entry.name)];
+        step(&mut lives, &entry, has_polls, &mut all);
     }
     for life in lives {
         life.end(TaskState::Live, last, &mut all);
@@ -71,7 +72,7 @@ fn queued(all: &BTreeMap<u16, Totals>) -> Vec<Window> {
 }
 
 /// Takes the next record of a number.
-fn step(lives: &mut Vec<Life>, entry: &Entry, all: &mut BTreeMap<u16, Totals>) {
+fn step(lives: &mut Vec<Life>, entry: &Entry, has_polls: bool, all: &mut BTreeMap<u16, Totals>) {
     let known = (lives.iter()).position(|life| (life.pid, life.name) == (entry.pid, entry.name));
     match (entry.change, known) {
         (TaskChange::New, Some(at)) => {
@@ -86,7 +87,9 @@ fn step(lives: &mut Vec<Life>, entry: &Entry, all: &mut BTreeMap<u16, Totals>) {
             };
             lives.swap_remove(at).end(state, entry.ts, all);
         }
-        // The record of an end whose task has none of its begin or polls.
+        // Callbacks of a runtime may report the ends of what is no task.
+        (TaskChange::Done | TaskChange::Cancelled, None) if has_polls => {}
+        // The record of an end whose task has none of its begin.
         (TaskChange::Done | TaskChange::Cancelled, None) => {
             let state = match entry.change {
                 TaskChange::Done => TaskState::Done,

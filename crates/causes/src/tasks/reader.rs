@@ -18,6 +18,10 @@ use undertick_format::tasks::TaskEvent;
 
 use super::{Meaning, Meanings, TaskNames};
 
+/// Most tables of meanings, which take up to 256 KiB each; others are lists.
+const MOST_TABLES: usize = 64;
+/// Largest time, and less 0 the smallest, ticks: differences of times fit.
+const MOST_TICKS: i64 = 1 << 61;
 /// Most polls inside one another that a ring's thread is in.
 const MOST_OPEN: usize = 1 << 12;
 /// Place of all threads beyond those for which a record has room.
@@ -119,6 +123,11 @@ impl Records {
     }
 }
 
+/// A file may have any times.
+fn within(ts: i64) -> i64 {
+    ts.clamp(-MOST_TICKS, MOST_TICKS)
+}
+
 /// Threads of all workers, numbered in the order in which they come.
 #[derive(Debug, Default)]
 pub(super) struct Threads(Mutex<(BTreeMap<Thread, u32>, Vec<Thread>)>);
@@ -177,7 +186,7 @@ pub(super) fn read(
     })?;
     let last = trace.manifest.clock.anchors.last();
     let last = last.map_or(i64::MIN, |anchor| anchor.ticks);
-    let last = (readers.iter().map(|reader| reader.last)).fold(last, i64::max);
+    let last = (readers.iter().map(|reader| reader.last)).fold(within(last), i64::max);
     let mut spool = Spool::default();
     for reader in readers {
         spool.append(reader.finish(last));
@@ -208,8 +217,9 @@ struct Ring {
 pub(super) struct Reader<'a> {
     names: &'a TaskNames,
     threads: &'a Threads,
-    /// Where a process has no names of its own.
-    common: Arc<Meanings>,
+    /// By the events that mean something: most processes of a program have the same.
+    meanings: HashMap<BTreeMap<u16, Meaning>, Arc<Meanings>>,
+    by_pid: HashMap<i32, Arc<Meanings>>,
     rings: HashMap<i32, Ring>,
     found: Spool,
     last: i64,
@@ -220,7 +230,8 @@ impl<'a> Reader<'a> {
         Self {
             names,
             threads,
-            common: Arc::new(names.of_process(0)),
+            meanings: HashMap::new(),
+            by_pid: HashMap::new(),
             rings: HashMap::new(),
             found: Spool::default(),
             last: i64::MIN,
@@ -277,17 +288,29 @@ impl<'a> Reader<'a> {
     /// Takes rows of a ring, in order.
     pub(super) fn take(&mut self, writer: Writer, rows: &RowsOfRing<'_>) {
         let Writer { pid, tid, .. } = writer;
-        let ring = self.rings.entry(writer.ring).or_insert_with(|| Ring {
-            thread: self.threads.place(Thread { pid, tid }),
-            meanings: match self.names.has_own(pid) {
-                true => Arc::new(self.names.of_process(pid)),
-                false => Arc::clone(&self.common),
-            },
-            polled: None,
-            open: Vec::new(),
+        let Self {
+            names,
+            meanings,
+            by_pid,
+            ..
+        } = self;
+        let ring = self.rings.entry(writer.ring).or_insert_with(|| {
+            let meanings = by_pid.entry(pid).or_insert_with(|| {
+                let events = names.of_process(pid);
+                let is_table = meanings.len() < MOST_TABLES;
+                let known = meanings.entry(events);
+                let new = |events: &BTreeMap<u16, Meaning>| Meanings::new(events, is_table);
+                Arc::clone(known.or_insert_with_key(|events| Arc::new(new(events))))
+            });
+            Ring {
+                thread: self.threads.place(Thread { pid, tid }),
+                meanings: Arc::clone(meanings),
+                polled: None,
+                open: Vec::new(),
+            }
         });
         for at in 0..rows.ts.len() {
-            let (ts, kind) = (rows.ts[at], rows.kind[at]);
+            let (ts, kind) = (within(rows.ts[at]), rows.kind[at]);
             self.last = self.last.max(ts);
             if kind == GAP {
                 // What came between is not known.

@@ -295,6 +295,7 @@ fn names_of_a_process_are_its_own() {
         name(Some(1), NEW, "a task new"),
         name(Some(2), NEW, "b task new"),
         name(None, DONE, "a task done"),
+        name(Some(2), DONE, "b task done"),
     ];
     let ring = |n| vec![note(10, NEW, n), note(20, DONE, n)];
     let rows = reported(&manifest, &[(1, ring(1)), (2, ring(2))], 100);
@@ -302,9 +303,48 @@ fn names_of_a_process_are_its_own() {
         .iter()
         .map(|row| (row.name.as_str(), row.tasks, row.done)))
     .collect();
-    // The end of the second one is of a name that has no such task.
-    assert_eq!(found, [("b", 1, 0), ("a", 2, 2)]);
-    assert_eq!(rows[1].begun_before, 1);
+    assert_eq!(found, [("a", 1, 1), ("b", 1, 1)]);
+}
+
+#[test]
+fn a_name_that_ends_like_a_record_is_no_task() {
+    // Of a span "flush task" that the layer for `tracing` records.
+    let manifest = named(&[
+        (NEW as u16, "flush task new"),
+        (DONE as u16, "flush task closed"),
+    ]);
+    let rows = reported(
+        &manifest,
+        &[(1, vec![note(10, NEW, 1), note(20, DONE, 1)])],
+        100,
+    );
+    assert_eq!(rows, []);
+}
+
+#[test]
+fn ends_of_what_did_not_begin_are_left_out() {
+    let manifest = manifest_of_two();
+    let rows = reported(
+        &manifest,
+        &[(1, vec![note(20, DONE, 1), note(30, CANCELLED, 2)])],
+        100,
+    );
+    assert_eq!(rows, []);
+}
+
+#[test]
+fn any_times_are_possible() {
+    let mut own = vec![note(i64::MIN, NEW, 1)];
+    own.extend(poll(0, 0, 1));
+    own.extend(poll(i64::MAX - 1, i64::MAX, 1));
+    own.push(note(i64::MAX, DONE, 1));
+    let waker = vec![note(i64::MIN, WOKEN, 1), note(5, WOKEN, 1)];
+    let other = vec![note(i64::MAX, NEW, 2), note(i64::MIN, CANCELLED, 2)];
+    let rings = [(1, own), (1, waker), (1, other)];
+    let rows = reported(&manifest_of_two(), &rings, i64::MAX);
+    let [busy, idle, queued, lifetime] = times(&rows[0]);
+    assert!((busy + idle + queued - lifetime).abs() <= 1e-9 * lifetime);
+    assert!(lifetime > 0.0);
 }
 
 /// A random life, made with its truth: the records of its rings, and busy, idle, queued, lifetime.

@@ -145,7 +145,11 @@ pub fn export_spans(
             let path = Path::new(endpoint.url());
             let mut exported = Exported::default();
             let sent = pass_on(trace, path, &mut http, only, &mut exported, progress);
-            exported.interrupted = http.is_stopped() && sent.is_err();
+            let kind = match &sent {
+                Err(TraceError::Io { source, .. }) => Some(source.kind()),
+                _ => None,
+            };
+            exported.interrupted = http.is_stopped() && kind == Some(io::ErrorKind::Interrupted);
             if !exported.interrupted {
                 sent.map_err(|error| after(error, &http.sent))?;
             }

@@ -152,7 +152,12 @@ impl Intake {
         if self.other_numbers.len() >= MOST_THREADS {
             return next;
         }
-        *self.other_numbers.entry(id.clone()).or_insert(next)
+        // A file may give each of many threads a name of megabytes.
+        let id = match id {
+            Id::Text(text) => Id::Text(cut(text).to_owned()),
+            Id::Number(number) => Id::Number(*number),
+        };
+        *self.other_numbers.entry(id).or_insert(next)
     }
 
     /// Returns a thread's track. A thread whose id cannot be used here gets the source's
@@ -474,7 +479,7 @@ impl Step {
 }
 
 /// Cuts a text to the maximum length in bytes, at a character boundary.
-fn cut(text: &str) -> &str {
+pub(super) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_NAME)]
 }
 

@@ -15,7 +15,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use undertick_format::TraceError;
 
 use super::SourceInfo;
-use super::intake::{Id, Intake};
+use super::intake::{Id, Intake, cut};
 use super::spool::Spool;
 use crate::export::otlp::keys;
 pub(super) use forms::is_requests;
@@ -35,7 +35,7 @@ pub(super) fn read(
         intake,
         spool,
         processes: Vec::new(),
-        by_id: HashMap::new(),
+        by_key: HashMap::new(),
         threads: Vec::new(),
         by_thread: HashMap::new(),
         host: None,
@@ -84,6 +84,9 @@ struct Kept {
     unfinished: u64,
 }
 
+/// What distinguishes processes: host, service and number. In containers most have number 1.
+type ProcessKey = (Option<String>, String, Option<i64>);
+
 /// A process, or a service of which no process is known.
 struct Process {
     id: Id,
@@ -95,7 +98,7 @@ struct Spans<'a> {
     intake: &'a mut Intake,
     spool: Spool,
     processes: Vec<Process>,
-    by_id: HashMap<Id, usize>,
+    by_key: HashMap<ProcessKey, usize>,
     /// Process and thread.
     threads: Vec<(usize, i64)>,
     by_thread: HashMap<(usize, i64), usize>,
@@ -109,7 +112,7 @@ impl Spans<'_> {
     /// Returns the number of the process that a resource describes.
     fn process(&mut self, resource: &Resource) -> Option<usize> {
         let text = |key| match find(&resource.attributes, key) {
-            Some(Value::StringValue(text)) => Some(text.clone()),
+            Some(Value::StringValue(text)) => Some(cut(text).to_owned()),
             _ => None,
         };
         let pid = match find(&resource.attributes, "process.pid") {
@@ -124,25 +127,27 @@ impl Spans<'_> {
             resource.attributes.len() as u64 - used,
         );
         if self.host.is_none() {
-            self.host = host;
+            self.host.clone_from(&host);
         }
         if self.service.is_none() {
             self.service.clone_from(&service);
         }
         let service = service.unwrap_or_default();
-        let id = pid.map_or_else(|| Id::Text(service.clone()), Id::Number);
-        if let Some(&known) = self.by_id.get(&id) {
+        let key = (host, service.clone(), pid);
+        if let Some(&known) = self.by_key.get(&key) {
             return Some(known);
         }
         if self.processes.len() >= MOST_PROCESSES {
             return None;
         }
         let number = self.processes.len();
-        self.processes.push(Process {
-            id: id.clone(),
-            service,
-        });
-        self.by_id.insert(id, number);
+        let is_free = |pid: &i64| self.by_key.keys().all(|(.., taken)| *taken != Some(*pid));
+        let id = match pid.filter(is_free) {
+            Some(pid) => Id::Number(pid),
+            None => Id::Text(described(&key)),
+        };
+        self.processes.push(Process { id, service });
+        self.by_key.insert(key, number);
         Some(number)
     }
 
@@ -272,6 +277,15 @@ impl Spans<'_> {
         self.intake.lost = (self.intake.lost).saturating_add(span.dropped_events_count.into());
         self.kept.unfinished += u64::from(find(&span.attributes, keys::UNFINISHED).is_some());
     }
+}
+
+/// A process whose number another one has, or that has none.
+fn described((host, service, pid): &ProcessKey) -> String {
+    let pid = pid.map_or_else(String::new, |pid| format!(" {pid}"));
+    let host = host
+        .as_deref()
+        .map_or_else(String::new, |host| format!(" on {host}"));
+    format!("{service}{pid}{host}")
 }
 
 /// Returns an identifier of 8 or 16 bytes as a number; `None` if it has another length.

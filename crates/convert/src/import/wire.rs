@@ -88,6 +88,16 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Whether all bytes are valid fields.
+    pub(super) fn is_whole(mut self) -> bool {
+        while !self.0.is_empty() {
+            if self.next().is_none() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// The value of the last field of that number, which is the valid one.
     pub(super) fn last(self, number: u64) -> Option<Value<'a>> {
         let of = self.filter(|&(found, _)| found == number);

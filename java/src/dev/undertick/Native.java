@@ -2,6 +2,7 @@ package dev.undertick;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -10,8 +11,8 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Map;
 
 /** The library in C. Without it nothing is ever on, and none of its calls is made. */
@@ -106,6 +107,7 @@ final class Native {
         try {
             if (named != null) {
                 System.load(Path.of(named).toAbsolutePath().toString());
+                on(); // another library loads, but has no such function
                 return null;
             }
             String processor = Map.of("amd64", "x86_64", "aarch64", "aarch64")
@@ -115,7 +117,7 @@ final class Native {
                         + System.getProperty("os.arch");
             }
             return loadFromJar("linux-" + processor + "/libundertick_java.so");
-        } catch (IOException | UnsatisfiedLinkError | SecurityException error) {
+        } catch (IOException | UnsatisfiedLinkError | SecurityException | InvalidPathException error) {
             return "the library cannot be loaded (-Dundertick.library=PATH names another one): "
                     + error.getMessage();
         }
@@ -130,7 +132,10 @@ final class Native {
             }
             Path copy = Files.createTempFile("undertick", ".so");
             try {
-                Files.copy(library, copy, StandardCopyOption.REPLACE_EXISTING);
+                // Into the file that nobody else may write to.
+                try (OutputStream out = Files.newOutputStream(copy)) {
+                    library.transferTo(out);
+                }
                 System.load(copy.toString());
             } finally {
                 Files.deleteIfExists(copy);

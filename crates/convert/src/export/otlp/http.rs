@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use prost::Message;
 use undertick_format::TraceError;
-use ureq::http::Response;
+use ureq::http::{Response, Uri};
 
 use super::batches::Transport;
 
@@ -81,7 +81,11 @@ impl Endpoint {
             );
         }
         let path = if path.is_empty() { "v1/traces" } else { path };
-        Ok(Some(Self(format!("http://{host}/{path}"))))
+        let url = format!("http://{host}/{path}");
+        if host.contains(['?', '#', '@']) || url.parse::<Uri>().is_err() {
+            return usage("this is no address; write http://HOST:PORT[/PATH]");
+        }
+        Ok(Some(Self(url)))
     }
 
     /// The whole address, with its path.
@@ -147,6 +151,9 @@ impl<'a> Http<'a> {
             // Before anything was sent, the address is wrong or nothing listens there.
             Err(error) if self.sent.requests == 0 && is_no_connection(&error) => {
                 Attempt::Refused(format!("{error}; does a collector listen there?"))
+            }
+            Err(error @ (ureq::Error::BadUri(_) | ureq::Error::Http(_))) => {
+                Attempt::Refused(error.to_string())
             }
             Err(error) => Attempt::Later(error.to_string(), None),
         }

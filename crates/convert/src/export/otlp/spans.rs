@@ -280,6 +280,8 @@ impl<'a, O: Output> Spans<'a, O> {
     fn gap(&mut self, ring: &mut Ring, row: &Row) -> io::Result<()> {
         ring.begun = None;
         ring.beyond = 0;
+        // The end that was to come may be among what was lost.
+        ring.over = None;
         while !ring.stack.is_empty() {
             self.close_innermost(ring, row, false)?;
         }

@@ -16,8 +16,10 @@ use crate::import::wire::{Fields, varint};
 
 /// Longest protobuf message, bytes.
 const LONGEST: u64 = 1 << 26;
-/// Longest span, bytes: decoded, a message needs some ten times its bytes.
-const LONGEST_SPAN: usize = 1 << 24;
+/// Longest span, bytes: decoded, one of many small events needs some thirty times its bytes.
+const LONGEST_SPAN: usize = 1 << 22;
+/// What a longer one is counted as.
+const TOO_LONG: &str = "span of more than 4 MiB";
 /// The key of a document's spans.
 const KEY: &str = "resourceSpans";
 
@@ -89,14 +91,20 @@ fn begins_delimited(start: &[u8]) -> bool {
 struct RawResourceSpans<'a> {
     #[serde(borrow)]
     resource: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "scopeSpans")]
-    scopes: Vec<RawScope<'a>>,
+    /// The alias is the key of OTLP before version 0.16.
+    #[serde(
+        borrow,
+        default,
+        rename = "scopeSpans",
+        alias = "instrumentationLibrarySpans"
+    )]
+    scopes: Option<Vec<RawScope<'a>>>,
 }
 
 #[derive(Deserialize)]
 struct RawScope<'a> {
     #[serde(borrow, default)]
-    spans: Vec<&'a RawValue>,
+    spans: Option<Vec<&'a RawValue>>,
 }
 
 fn json(file: &Path, reader: &mut dyn BufRead, spans: &mut Spans<'_>) -> Result<bool, TraceError> {
@@ -118,7 +126,12 @@ fn json(file: &Path, reader: &mut dyn BufRead, spans: &mut Spans<'_>) -> Result<
                     None => Resource::default(),
                 };
                 let process = spans.process(&resource);
-                for raw in raw.scopes.iter().flat_map(|scope| &scope.spans) {
+                let scopes = raw.scopes.iter().flatten();
+                for raw in scopes.flat_map(|scope| scope.spans.iter().flatten()) {
+                    if raw.get().len() > LONGEST_SPAN {
+                        spans.intake.left_out(TOO_LONG);
+                        continue;
+                    }
                     let span: Span = serde_json::from_str(raw.get()).map_err(|e| wrong(&e))?;
                     spans.span(process, &span)?;
                 }
@@ -199,13 +212,23 @@ enum Wrong {
     Other(TraceError),
 }
 
+/// Refuses a message whose bytes are not fields to its end: the rest would be missing.
+fn is_whole(fields: Fields<'_>) -> Result<(), Wrong> {
+    match fields.is_whole() {
+        true => Ok(()),
+        false => Err(Wrong::Content("a message that is damaged".to_owned())),
+    }
+}
+
 /// Passes the spans of a request on. Only single spans are decoded, so that a small message cannot
 /// become a large structure.
 fn request(bytes: &[u8], spans: &mut Spans<'_>) -> Result<(), Wrong> {
     let mut is_request = false;
+    is_whole(Fields(bytes))?;
     for (_, resource_spans) in Fields(bytes).filter(|&(field, _)| field == 1) {
         is_request = true;
         let fields = Fields(resource_spans.bytes());
+        is_whole(fields)?;
         let resource = match fields.last(1) {
             Some(bytes) if bytes.bytes().len() <= LONGEST_SPAN => {
                 Resource::decode(bytes.bytes())
@@ -215,9 +238,10 @@ fn request(bytes: &[u8], spans: &mut Spans<'_>) -> Result<(), Wrong> {
         };
         let process = spans.process(&resource);
         for (_, scope) in fields.filter(|&(field, _)| field == 2) {
+            is_whole(Fields(scope.bytes()))?;
             for (_, span) in Fields(scope.bytes()).filter(|&(field, _)| field == 2) {
                 if span.bytes().len() > LONGEST_SPAN {
-                    spans.intake.left_out("span of more than 16 MiB");
+                    spans.intake.left_out(TOO_LONG);
                     continue;
                 }
                 let span = Span::decode(span.bytes())

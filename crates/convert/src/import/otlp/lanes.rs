@@ -14,8 +14,13 @@ use crate::import::spool::{Sorted, Spool, Words};
 const MOST_LANES: usize = 4096;
 /// Most spans that are open at one time.
 const MOST_OPEN: usize = 1 << 22;
-/// Most spans of the same times that are put in order.
+/// Most spans of the same times that are put in order, and most events of them.
 const MOST_ALIKE: usize = 4096;
+const MOST_EVENTS_ALIKE: usize = 1 << 18;
+/// Bytes of the name of a service in the names of its lanes.
+const LONGEST_SERVICE: usize = 200;
+/// Spans that are placed before threads and lanes are looked through again for what has ended.
+const SWEEP_EVERY: u64 = 1 << 20;
 /// Deepest nesting of such spans.
 const DEEPEST_ALIKE: usize = 64;
 /// Records of the spool that describe a span; its events follow them.
@@ -95,6 +100,8 @@ struct Lanes {
     ends: BinaryHeap<Reverse<(i64, usize)>>,
     /// The lanes of open spans.
     by_span: HashMap<(u128, u64), usize>,
+    /// Number of open spans.
+    open: usize,
 }
 
 /// Names of the events that keep identifiers.
@@ -113,6 +120,9 @@ struct Placing<'a> {
     lanes: HashMap<usize, Lanes>,
     numbers: Option<Numbers>,
     open: usize,
+    /// Spans so far, and from how many on threads and lanes are swept at the bound.
+    placed: u64,
+    sweep_at: u64,
     counts: Counts,
 }
 
@@ -132,15 +142,19 @@ pub(super) fn place(
         lanes: HashMap::new(),
         numbers: None,
         open: 0,
+        placed: 0,
+        sweep_at: 0,
         counts: Counts::default(),
     };
     let mut sorted = spool.sorted()?;
     let mut next = sorted.next()?;
     while let Some(first) = next {
-        let mut alike = Vec::new();
-        while let Some(words) = next.filter(|words| is_alike(words, &first, alike.len())) {
+        let (mut alike, mut events) = (Vec::new(), 0);
+        while let Some(words) = next.filter(|words| is_alike(words, &first, (alike.len(), events)))
+        {
             let described;
             (described, next) = read_span(words, &mut sorted)?;
+            events += described.1.len();
             alike.push(described);
         }
         let [start, end, ..] = first;
@@ -164,8 +178,8 @@ type Described = (Placed, Vec<[i64; 3]>);
 
 /// Whether a record begins a span that begins and ends with the first one; there are bounds to how
 /// many of them are ordered.
-fn is_alike(words: &Words, first: &Words, known: usize) -> bool {
-    words[..2] == first[..2] && known < MOST_ALIKE
+fn is_alike(words: &Words, first: &Words, (spans, events): (usize, usize)) -> bool {
+    words[..2] == first[..2] && spans < MOST_ALIKE && events < MOST_EVENTS_ALIKE
 }
 
 /// Reads a span that begins with these words. Returns the first words of the next one, too.
@@ -211,6 +225,10 @@ fn outer_first(mut spans: Vec<Described>) -> Vec<Described> {
 impl Placing<'_> {
     /// Returns the track of the span; `None` if it was left out.
     fn span(&mut self, start: i64, end: i64, placed: Placed) -> Result<Option<Track>, TraceError> {
+        self.placed += 1;
+        if self.open >= MOST_OPEN && self.placed >= self.sweep_at {
+            self.sweep(start);
+        }
         if self.open >= MOST_OPEN {
             self.intake.left_out("span beyond 2^22 open at once");
             return Ok(None);
@@ -245,6 +263,21 @@ impl Placing<'_> {
         };
         (self.intake).complete_with(at, end - start, placed.event, &points)?;
         Ok(Some(track))
+    }
+
+    /// Ends all that has ended: threads and lanes that nothing comes for any more may hold a lot of it.
+    fn sweep(&mut self, ns: i64) {
+        self.sweep_at = self.placed + SWEEP_EVERY;
+        self.open = 0;
+        for lane in self.by_thread.values_mut() {
+            lane.end_until(ns, |_| {});
+            self.open += lane.open.len();
+        }
+        for lanes in self.lanes.values_mut() {
+            lanes.end_until(ns);
+            (0..lanes.lanes.len()).for_each(|lane| lanes.end_lane(lane, ns));
+            self.open += lanes.open;
+        }
     }
 
     fn event(&mut self, track: Track, ns: i64, event: i64, payload: i64) -> Result<(), TraceError> {
@@ -312,7 +345,7 @@ impl Placing<'_> {
     fn any_lane(&mut self, placed: &Placed, start: i64, end: i64) -> Option<(Track, bool)> {
         let process = &self.processes[placed.process];
         let lanes = self.lanes.entry(placed.process).or_default();
-        let before = lanes.by_span.len();
+        let before = lanes.open;
         lanes.end_until(start);
         let of_parent = lanes.by_span.get(&(placed.trace, placed.parent)).copied();
         if let Some(lane) = of_parent {
@@ -326,7 +359,10 @@ impl Placing<'_> {
                 let number = lanes.lanes.len() + 1;
                 let name = match process.service.as_str() {
                     "" => format!("async {number}"),
-                    service => format!("{service} async {number}"),
+                    service => {
+                        let begin = &service[..service.floor_char_boundary(LONGEST_SERVICE)];
+                        format!("{begin} async {number}")
+                    }
                 };
                 let track = self.intake.thread(&process.id, &Id::Text(name))?;
                 lanes.lanes.push(Lane::new(track));
@@ -339,8 +375,10 @@ impl Placing<'_> {
             lanes.ends.push(Reverse((end, lane)));
         }
         found.open.push(Open::new(placed, end));
-        self.open = (self.open + lanes.by_span.len()).saturating_sub(before);
-        Some((found.track, is_in_parent))
+        let track = found.track;
+        lanes.open += 1;
+        self.open = (self.open + lanes.open).saturating_sub(before);
+        Some((track, is_in_parent))
     }
 }
 
@@ -398,9 +436,10 @@ impl Lanes {
     }
 
     fn end_lane(&mut self, lane: usize, ns: i64) {
-        let by_span = &mut self.by_span;
-        self.lanes[lane].end_until(ns, |open| {
-            by_span.remove(&(open.trace, open.span));
+        let (by_span, open) = (&mut self.by_span, &mut self.open);
+        self.lanes[lane].end_until(ns, |ended| {
+            by_span.remove(&(ended.trace, ended.span));
+            *open -= 1;
         });
     }
 }
