@@ -161,9 +161,13 @@ impl Tasks {
         self.rows.iter().any(is_of)
     }
 
-    /// Removes what cannot be: rows whose parts are not their whole, or with impossible durations.
+    /// Removes what cannot be: rows whose parts are not their whole, or with impossible durations, and lives
+    /// that begin before the recording.
     pub(crate) fn keep_possible(&mut self) {
         self.rows.retain(TaskReport::is_possible);
+        for row in &mut self.rows {
+            row.longest.retain(TaskLife::is_possible);
+        }
     }
 }
 
@@ -187,7 +191,6 @@ impl TaskReport {
             && self.begun_before <= self.tasks
             && times.into_iter().all(TaskTimes::is_possible)
             && is_whole
-            && self.longest.iter().all(TaskLife::is_possible)
     }
 }
 
@@ -213,6 +216,7 @@ impl TaskLife {
         let behind = (self.queued_behind.iter())
             .all(|of| of.polled_ns >= 0.0 && of.polled_ns.is_finite() && of.longest_ns.is_finite());
         self.start_ns.is_finite()
+            && self.start_ns >= 0.0
             && self.lifetime_ns.is_finite()
             && behind
             && all
