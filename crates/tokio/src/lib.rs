@@ -19,7 +19,8 @@
 //! `src/server.rs:42`.
 //!
 //! Caveats: a runtime has one callback of each kind, so those that the program sets later replace
-//! these. Of tasks recorded by callbacks, wakes are not known: a task is idle until its next poll. A task that
+//! these. Of tasks recorded by callbacks, wakes are not known: a task is idle until its next poll. One that is
+//! aborted is dropped in a last poll, and counts as done. A task that
 //! both records is in both names. Callbacks do not see the tasks of a `LocalSet`.
 
 #[cfg(tokio_unstable)]

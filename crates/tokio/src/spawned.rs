@@ -22,8 +22,8 @@ pub(crate) fn hooks(builder: &mut Builder) {
         .on_after_task_poll(|task| record(task, |events, _| end(events.poll)))
         .on_task_terminate(|task| {
             record(task, |events, id| {
-                // Tasks are also terminated without a last poll: aborted, or with their runtime. So is what never
-                // was a task, such as blocking work; the analysis leaves out ends of what did not begin.
+                // Tasks also end with their runtime, without a last poll. So does what never was a task, such as
+                // blocking work; the analysis leaves out ends of what did not begin.
                 let is_polled = POLLED.try_with(|polled| polled.get() == id);
                 match is_polled {
                     Ok(true) => event64(events.done, id),
