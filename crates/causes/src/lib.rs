@@ -11,6 +11,7 @@
 
 pub mod explain;
 mod interposed;
+mod ring_rows;
 mod stack_samples;
 mod stacks;
 mod states;

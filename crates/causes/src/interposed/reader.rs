@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use undertick_analyze::Failed;
-use undertick_analyze::columns::{Columns, Writer, cut};
+use undertick_analyze::columns::{Columns, Writer};
 use undertick_analyze::kinds::{GAP, INSTANT};
-use undertick_format::block::{self, Next};
 use undertick_format::interposed::{Allocations, Record, WaitKind};
 use undertick_format::read::Trace;
-use undertick_format::rows::{Rows, RowsOfRing};
+use undertick_format::rows::RowsOfRing;
 use undertick_format::schema::Kind;
 
 use super::{Interposed, Lock, Wait};
+use crate::ring_rows;
 
 /// Reads what the libraries recorded in a trace.
 pub(super) fn read(trace: &Trace) -> Result<Interposed, Failed> {
@@ -28,59 +28,16 @@ pub(super) fn read(trace: &Trace) -> Result<Interposed, Failed> {
         return Ok(reader.found);
     }
     for group in trace.groups()? {
-        match trace.is_of_blocks(&group) {
-            true => {
-                let mut blocks = Vec::new();
-                for &row_group in &group.row_groups {
-                    trace.read_blocks(row_group, &mut blocks)?;
-                    if !of_blocks(&mut reader, &rings, &blocks) {
-                        return Err(trace.damaged_blocks(row_group).into());
-                    }
-                }
-            }
-            false => {
-                for batch in trace.group_batches(&group) {
-                    of_rows(&mut reader, &rings, &Columns::from_batch(&batch?)?);
-                }
-            }
-        }
+        ring_rows::pass_on(
+            trace,
+            &group,
+            |ring| rings.contains(&ring),
+            |writer, rows| reader.take(writer, rows),
+        )?;
     }
     let last = trace.manifest.clock.anchors.last();
     let ends = reader.ends_of_open(trace)?;
     Ok(reader.finish(last.map(|anchor| anchor.ticks), &ends))
-}
-
-/// Takes the blocks of these rings; returns whether all could be decoded.
-fn of_blocks(reader: &mut Reader, rings: &HashSet<i32>, mut blocks: &[u8]) -> bool {
-    let mut rows = Rows::default();
-    while !blocks.is_empty() {
-        let Next::Block(header, length) = block::check(blocks) else {
-            return false;
-        };
-        if rings.contains(&(header.ring as i32)) {
-            rows.clear();
-            let Next::Block(..) = rows.push_block(blocks).0 else {
-                return false;
-            };
-            reader.take(Writer::from_block(header), &rows.of_ring());
-        }
-        blocks = &blocks[length..];
-    }
-    true
-}
-
-fn of_rows(reader: &mut Reader, rings: &HashSet<i32>, columns: &Columns<'_>) {
-    let mut at = 0;
-    while at < columns.n_rows() {
-        let (ring, mode) = (columns.ring[at], columns.mode[at]);
-        let same = |&(&other, &of): &(&i32, &i8)| other == ring && of == mode;
-        let rest = columns.ring[at..].iter().zip(&columns.mode[at..]);
-        let n = rest.take_while(same).count();
-        if mode == 0 && rings.contains(&ring) {
-            reader.take(columns.writer(at), &cut(&columns.rows, at..at + n));
-        }
-        at += n;
-    }
 }
 
 /// What is known of a ring so far.

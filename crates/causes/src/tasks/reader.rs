@@ -6,17 +6,16 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use undertick_analyze::Failed;
-use undertick_analyze::columns::{Columns, Writer, cut};
+use undertick_analyze::columns::Writer;
 use undertick_analyze::kinds::{BEGIN, BEGIN_ORDERED, END, END_ORDERED, GAP, INSTANT};
 use undertick_analyze::parallel::available_cpus;
 use undertick_analyze::spool::{Spool, Words};
-use undertick_format::block::{self, Next};
-use undertick_format::groups::Group;
 use undertick_format::read::Trace;
-use undertick_format::rows::{Rows, RowsOfRing};
+use undertick_format::rows::RowsOfRing;
 use undertick_format::tasks::TaskEvent;
 
 use super::{Meaning, Meanings, TaskNames};
+use crate::ring_rows;
 
 /// Most tables of meanings, which take up to 256 KiB each; others are lists.
 const MOST_TABLES: usize = 64;
@@ -165,7 +164,8 @@ pub(super) fn read(
                 let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     break;
                 };
-                if let Err(error) = reader.group(trace, group) {
+                let take = |writer, rows: &RowsOfRing<'_>| reader.take(writer, rows);
+                if let Err(error) = ring_rows::pass_on(trace, group, |_| true, take) {
                     failed.store(true, Ordering::Relaxed);
                     return Err(error);
                 }
@@ -235,53 +235,6 @@ impl<'a> Reader<'a> {
             rings: HashMap::new(),
             found: Spool::default(),
             last: i64::MIN,
-        }
-    }
-
-    fn group(&mut self, trace: &Trace, group: &Group) -> Result<(), Failed> {
-        if !trace.is_of_blocks(group) {
-            for batch in trace.group_batches(group) {
-                self.rows(&Columns::from_batch(&batch?)?);
-            }
-            return Ok(());
-        }
-        let mut blocks = Vec::new();
-        for &row_group in &group.row_groups {
-            trace.read_blocks(row_group, &mut blocks)?;
-            if !self.blocks(&blocks) {
-                return Err(trace.damaged_blocks(row_group).into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns whether all blocks could be decoded.
-    fn blocks(&mut self, mut blocks: &[u8]) -> bool {
-        let mut rows = Rows::default();
-        while !blocks.is_empty() {
-            rows.clear();
-            let (Next::Block(header, length), Next::Block(..)) =
-                (block::check(blocks), rows.push_block(blocks).0)
-            else {
-                return false;
-            };
-            self.take(Writer::from_block(header), &rows.of_ring());
-            blocks = &blocks[length..];
-        }
-        true
-    }
-
-    fn rows(&mut self, columns: &Columns<'_>) {
-        let mut at = 0;
-        while at < columns.n_rows() {
-            let (ring, mode) = (columns.ring[at], columns.mode[at]);
-            let same = |&(&other, &of): &(&i32, &i8)| other == ring && of == mode;
-            let rest = columns.ring[at..].iter().zip(&columns.mode[at..]);
-            let n = rest.take_while(same).count();
-            if mode == 0 {
-                self.take(columns.writer(at), &cut(&columns.rows, at..at + n));
-            }
-            at += n;
         }
     }
 
