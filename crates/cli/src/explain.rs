@@ -52,11 +52,7 @@ pub fn run(arguments: &Explain) -> Result<u8, Failure> {
     let mut progress = Progress::new();
     let result = found(arguments, &mut progress);
     progress.done();
-    let explanation = result?;
-    let tasks = arguments.path.as_deref().and_then(|path| {
-        let trace = Trace::open(&arguments.trace).ok()?;
-        lives(&trace, &arguments.trace, path)
-    });
+    let (explanation, tasks) = result?;
     let columns = output::columns();
     output::document(arguments.json, &explanation, || {
         match (&arguments.path, explanation.paths.as_slice()) {
@@ -80,18 +76,23 @@ pub fn run(arguments: &Explain) -> Result<u8, Failure> {
     })
 }
 
-fn found(arguments: &Explain, progress: &mut Progress) -> Result<Explanation, Failure> {
+/// The explanation, and where the lives of tasks are explained if the path is one of their polls.
+fn found(
+    arguments: &Explain,
+    progress: &mut Progress,
+) -> Result<(Explanation, Option<String>), Failure> {
     let trace = Trace::open(&arguments.trace)?;
     let options = Options::default();
     let report = analyze(&trace, options.clone(), &mut |share| {
         progress.share("analysing", share);
     })?;
-    let paths = match &arguments.path {
-        Some(path) => match (wanted(&report, path), lives(&trace, &arguments.trace, path)) {
-            (Ok(path), _) => vec![path],
-            // Tasks of which no polls are recorded.
-            (Err(_), Some(tasks)) => return Err(Failure::usage(tasks)),
-            (Err(error), None) => return Err(error),
+    let path = arguments.path.as_deref();
+    let tasks = path.and_then(|path| lives(&trace, &arguments.trace, path));
+    let paths = match path {
+        // Tasks may have no polls in the trace.
+        Some(path) => match (wanted(&report, path), &tasks) {
+            (Err(_), Some(tasks)) => return Err(Failure::usage(tasks.clone())),
+            (path, _) => vec![path?],
         },
         None => most_time(&report),
     };
@@ -115,7 +116,7 @@ fn found(arguments: &Explain, progress: &mut Progress) -> Result<Explanation, Fa
             ),
         }));
     }
-    Ok(explained)
+    Ok((explained, tasks))
 }
 
 /// Where the lives of tasks are explained whose polls these spans are.
