@@ -24,7 +24,7 @@ function nested(n) {
   }
 }
 
-/** Awaits so many times. */
+/** Awaits as often as asked. */
 async function waits(n) {
   for (let i = 0; i < n; i++) await null;
   return n;

@@ -201,7 +201,7 @@ pub(crate) fn columns<'a>() -> Columns<'a, &'a TaskReport> {
         .column("p99\nqueue", move |row| p99(&row.queue))
 }
 
-/// The first columns of that table, for a name of so many columns.
+/// The first columns of that table; a name takes at most `name_columns`.
 pub(crate) fn lives<'a>(name_columns: usize) -> Columns<'a, &'a TaskReport> {
     Columns::new()
         .column("task", move |row: &TaskReport| {

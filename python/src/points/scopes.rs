@@ -135,7 +135,7 @@ unsafe extern "C" fn unbound(
     count: usize,
     names: *mut PyObject,
 ) -> *mut PyObject {
-    // SAFETY: so many arguments; the type of the first is looked at.
+    // SAFETY: there are `count` arguments; the type of the first is looked at.
     unsafe {
         let count = count & !ARGUMENTS_OFFSET;
         if count == 0 || ffi::Py_TYPE(*arguments).cast() != (*STATE.get()).scope_type {

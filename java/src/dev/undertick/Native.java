@@ -67,7 +67,7 @@ final class Native {
         }
     }
 
-    /** As many whole characters of a text as fit into so many bytes of UTF-8, without zeros. */
+    /** The longest beginning of a text that fits into {@code most} bytes of UTF-8, with spaces for zeros. */
     static String shortened(String text, int most) {
         int bytes = 0;
         int at = 0;
